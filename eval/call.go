@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -93,6 +94,7 @@ const (
 	KindScorer       ErrorKind = "scorer"       // a scorer failed
 	KindReplayMiss   ErrorKind = "replayMiss"   // nothing was recorded for the trial
 	KindProgram      ErrorKind = "program"      // a program under test failed
+	KindTainted      ErrorKind = "tainted"      // a program under test looked for the right answers
 	KindApp          ErrorKind = "app"          // an application under test says that it failed
 	KindCanceled     ErrorKind = "canceled"     // given up by evalrun itself; never journaled
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
@@ -186,8 +188,35 @@ type Timing struct {
 	// Answer identifies the answer, of several calls the last one: trials with the same one have one answer, which was
 	// recorded. It is "" where that is not known.
 	Answer string `json:"answer,omitempty"`
+	// Integrity says whether a program under test could have seen the right answers; "" for other targets, and where it is not known.
+	Integrity Integrity `json:"integrity,omitempty"`
+	// Limit is what ended a program or an endpoint whose work was scored nevertheless: LimitTime, or "".
+	Limit string `json:"limit,omitempty"`
 	StreamTiming
 }
+
+// Integrity says whether a program under test could have seen the right answers.
+type Integrity string
+
+// The values of Integrity.
+const (
+	Clean   Integrity = "clean"   // it was confined, and they were out of its reach
+	Open    Integrity = "open"    // it was not confined: it could have read them
+	Tainted Integrity = "tainted" // it gave away that it had looked for them
+)
+
+// worse is the worse one of two.
+func (i Integrity) worse(o Integrity) Integrity {
+	for _, one := range []Integrity{Tainted, Open, Clean} {
+		if i == one || o == one {
+			return one
+		}
+	}
+	return cmp.Or(i, o)
+}
+
+// LimitTime is the Limit of what was ended when its time was up.
+const LimitTime = "time"
 
 // StreamTiming is how the last attempt's answer was streamed. It is zero for one that came in one piece.
 type StreamTiming struct {

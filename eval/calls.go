@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -218,6 +219,7 @@ func (t *Timing) Add(later *Timing) {
 	t.LatencyMs += later.LatencyMs
 	t.Attempts += later.Attempts
 	t.Answer = later.Answer
+	t.Integrity, t.Limit = t.Integrity.worse(later.Integrity), cmp.Or(later.Limit, t.Limit)
 }
 
 // Declaration is a function that a model may call.

@@ -25,10 +25,12 @@ type GateConfig struct {
 	Classification []MeanMin `json:"classification,omitempty"`
 	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of scored trials
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
-	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
-	Baseline       *BaselineRule `json:"baseline,omitempty"`
-	Best           *BestRule     `json:"best,omitempty"`
-	Judges         *JudgesRule   `json:"judges,omitempty"`
+	MaxQuarantined *float64 `json:"maxQuarantined,omitempty"`
+	// Integrity is Clean where every trial of a program has to be, else "".
+	Integrity Integrity     `json:"integrity,omitempty"`
+	Baseline  *BaselineRule `json:"baseline,omitempty"`
+	Best      *BestRule     `json:"best,omitempty"`
+	Judges    *JudgesRule   `json:"judges,omitempty"`
 }
 
 // JudgesOutcomes reports whether a rule decides which outcomes are good enough. Without one, each failed trial fails the gate.

@@ -16,6 +16,8 @@ type writtenResult struct {
 	Calls      []AnsweredCall     `json:"turns,omitempty"`
 	Usage      *Usage             `json:"usage,omitempty"`
 	Timing     *Timing            `json:"timing,omitempty"`
+	Integrity  Integrity          `json:"integrity,omitempty"` // as in Timing
+	Limit      string             `json:"limit,omitempty"`     // as in Timing
 	Error      *Error             `json:"error,omitempty"`
 	SkipReason string             `json:"skipReason,omitempty"`
 	TraceID    string             `json:"traceId,omitempty"`
@@ -36,6 +38,9 @@ func (r *Result) written() *writtenResult {
 		Trial: r.Trial, Vars: r.Vars, Outcome: e.outcome, Request: r.Request, Response: r.Response, Calls: r.Calls, Usage: r.Usage,
 		Timing: r.Timing, Error: e.err, SkipReason: e.skipReason, TraceID: r.TraceID, Workspace: r.Workspace,
 		Judgements: r.Judgements, Metrics: r.Metrics,
+	}
+	if r.Timing != nil {
+		w.Integrity, w.Limit = r.Timing.Integrity, r.Timing.Limit
 	}
 	if r.Scores != nil {
 		w.Scores = make([]writtenScore, len(r.Scores))

@@ -41,6 +41,7 @@ func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Cal
 	a, err := c.send(ctx, m)
 	if err == nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+		call.Timing.Integrity, call.Timing.Limit = a.Timing.Integrity, a.Timing.Limit
 	}
 	return a, err
 }

@@ -36,8 +36,10 @@ type sourceFiles struct {
 	others map[string]attached // other files of prompts than images, without their bytes
 	// digests are the SHA-256 sums of files that commands name; "" for words that name no file.
 	digests map[string]string
-	stored  int // bytes of image data in memory
-	pixels  int // pixels decoded so far to check images
+	// commands are the files of commands of scorers, tools and prompts, and with a slash at the end the folders of verifiers.
+	commands map[string]bool
+	stored   int // bytes of image data in memory
+	pixels   int // pixels decoded so far to check images
 }
 
 func newFiles(fsys fs.FS, suite string) *sourceFiles {
@@ -48,7 +50,7 @@ func newFiles(fsys fs.FS, suite string) *sourceFiles {
 		images:  map[wish]stored{},
 		others:  map[string]attached{},
 		data:    newData(),
-		digests: map[string]string{},
+		digests: map[string]string{}, commands: map[string]bool{},
 	}
 }
 

@@ -37,6 +37,9 @@ func (l *loader) gate(n yaml.Node) {
 	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
 		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
 	}
+	if m.Get("integrity").Word(string(eval.Clean)) != "" {
+		g.Integrity = eval.Clean
+	}
 	gateFailures(g, m)
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")

@@ -35,6 +35,7 @@ func gateBlock() yaml.Block {
 		),
 		key("latency", percentileBlock().Shape(), "The longest time that 95 % of the answers take."),
 		key("baseline", baselineBlock().Shape(), "What the run is compared with."),
+		key("integrity", yaml.Word(string(eval.Clean)), "clean: every trial of a program ran in a sandbox, and gave away no decoy."),
 		key("best", bestBlock().Shape(), "The arm that has to be among the best of the suite."),
 		key("judges", judgesBlock().Shape(), "How far the judges must agree with people's labels on every arm, by lower bounds."),
 	)}

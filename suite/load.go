@@ -32,17 +32,18 @@ func pattern(expression string) func() *regexp.Regexp {
 // loader walks the file from top to bottom.
 type loader struct {
 	*Suite
-	diags      *diag.List
-	roots      []yaml.Map               // roots of the included files, and last that of the suite
-	names      []string                 // names of the arms
-	used       map[string]bool          // variables that templates use; see usage.go
-	broken     []*Prompt                // prompts with templates that cannot be parsed
-	unstreamed map[diag.Pos]*unstreamed // scorers that need streams, by position
-	stream     bool                     // default of `stream` for targets
-	sets       map[string]*scorerSet
-	classified *scorerDef // the scorer that the `classification` block adds
-	unspoken   []string   // parts of prompts that a protocol cannot express and that were reported
-	verbatim   bool       // texts are data that a program wrote, and no templates
+	diags        *diag.List
+	roots        []yaml.Map               // roots of the included files, and last that of the suite
+	names        []string                 // names of the arms
+	used         map[string]bool          // variables that templates use; see usage.go
+	broken       []*Prompt                // prompts with templates that cannot be parsed
+	unstreamed   map[diag.Pos]*unstreamed // scorers that need streams, by position
+	stream       bool                     // default of `stream` for targets
+	sets         map[string]*scorerSet
+	classified   *scorerDef // the scorer that the `classification` block adds
+	unspoken     []string   // parts of prompts that a protocol cannot express and that were reported
+	programNodes []programNode
+	verbatim     bool // texts are data that a program wrote, and no templates
 }
 
 // promptfooKey is a key that a promptfoo configuration has, and a suite has not; "" in a suite that has a stray one.
@@ -103,6 +104,7 @@ func (l *loader) load(root yaml.Node) {
 	l.unusedSets()
 	l.metrics(m.Get("metrics"))
 	l.checkMetrics(m.Get("gate"))
+	l.shownFiles()
 }
 
 func nameOf(n yaml.Node) string {

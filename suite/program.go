@@ -113,6 +113,11 @@ type Program struct {
 	folder          fs.FS // with the content of Workspace
 	keep            keptCopies
 	vars            passed
+	Confined        Confinement
+	// Named are the files and folders of the project that Command names, by their index there, if the program is Placed.
+	Named map[int]string
+	// ScoresLate says that what is there when the time is up is scored.
+	ScoresLate bool
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
@@ -154,8 +159,9 @@ const (
 func programBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
-		Keys: []yaml.Key{
+		Keys: append(confinementKeys(), []yaml.Key{
 			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),
+			onTimeoutKey(),
 			key(
 				"workspace", yaml.Text,
 				"A folder of the project. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
@@ -167,7 +173,7 @@ func programBlock() yaml.Block {
 			key("timeout", yaml.Duration, "How long one call may take: 120s when not given, 24h at most."),
 			key(
 				"env", yaml.OneOrList(yaml.Text),
-				"Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
+				"Names of variables that the program gets besides PATH, language and proxies, or inherit: all but keys.",
 			),
 			key(
 				"vars", passedShape(),
@@ -177,7 +183,7 @@ func programBlock() yaml.Block {
 				"concurrency", yaml.Int(1, MaxConcurrency),
 				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			),
-		},
+		}...),
 	}
 }
 
@@ -191,13 +197,20 @@ func (l *loader) program(n yaml.Node) *Program {
 		return p
 	}
 	l.command(p, m.Need("command"))
+	l.confine(p, m)
 	l.workspace(p, m)
+	p.ScoresLate = scoresLate(m)
+	l.programNodes = append(l.programNodes, programNode{p, m})
 	if v := m.Get("timeout"); !v.IsZero() {
 		if p.Timeout = v.Duration(); p.Timeout > programLongest {
 			v.Errorf("shorten it", "a program may take %s at most", programLongest)
 		}
 	}
-	p.Env = l.PassedVariables(m.Get("env"))
+	if n := m.Get("env"); n.IsScalar() && n.Str() == inheritWord {
+		p.Confined.Inherits = true
+	} else {
+		p.Env = l.PassedVariables(n)
+	}
 	if v := m.Get("vars"); !v.IsZero() {
 		p.vars = readPassed(v)
 	}
@@ -243,6 +256,9 @@ func (l *loader) find(p *Program, at yaml.Node, name string) {
 }
 
 func (l *loader) workspace(p *Program, m yaml.Map) {
+	if p.Workspace = cleanName(m.Get("workspace")); p.Placed() {
+		p.Named = l.namedFiles(p)
+	}
 	p.keep = cmp.Or(yaml.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
@@ -254,7 +270,6 @@ func (l *loader) workspace(p *Program, m yaml.Map) {
 		}
 		return
 	}
-	p.Workspace = path.Clean(n.Str())
 	var err error
 	if p.folder, err = l.files.folder(p.Workspace); err == nil {
 		p.WorkspaceDigest, err = files.Digest(p.folder)
@@ -264,11 +279,6 @@ func (l *loader) workspace(p *Program, m yaml.Map) {
 			"name a folder of the project, such as fixtures/repo",
 			"the workspace `%s` cannot be used: %s", n.Str(), err,
 		)
-	}
-	for i, word := range p.Args { // files are relative to the suite's folder, wherever the program runs
-		if l.inFolder(word) {
-			p.Args[i] = filepath.Join(l.opts.Dir, filepath.FromSlash(path.Clean(word)))
-		}
 	}
 }
 
@@ -376,6 +386,7 @@ func (s *Suite) NewCommand(source node, of string) *Command {
 	}
 	c := &Command{Words: words, Identity: s.commandIdentity(words)}
 	if s != nil {
+		s.noteCommand(words)
 		c.Dir = s.Dir()
 		c.Path, c.Gone = s.findProgram(n.Items()[0], words[0])
 	}

@@ -259,7 +259,12 @@ func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name
 
 // Folder returns the files of a folder of the project; see files.Digest for what identifies them. The error
 // is worded for users.
-func (s *Suite) Folder(name string) (fs.FS, error) { return s.files.folder(name) }
+func (s *Suite) Folder(name string) (fs.FS, error) {
+	s.files.mu.Lock()
+	s.files.commands[path.Clean(name)+"/"] = true
+	s.files.mu.Unlock()
+	return s.files.folder(name)
+}
 
 // Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }

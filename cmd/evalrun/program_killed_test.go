@@ -57,7 +57,7 @@ func TestKilledProgramsLeaveEachTrialJudgedOnce(t *testing.T) {
 	b := newBox(t, nil, map[string]string{
 		"agent.sh": forgetful, "fixture/fresh": "",
 		"suite.yaml": "version: 1\nname: s\n" + fmt.Sprintf(
-			"targets: [{name: t, program: {command: [sh, agent.sh], workspace: fixture, concurrency: %d}}]\n", workers,
+			"targets: [{name: t, program: {command: [sh, agent.sh], workspace: fixture, env: [LOG], concurrency: %d}}]\n", workers,
 		) + "prompts: [{name: p, live: true, turns: [{user: \"first-{{.x}}\"}, {user: second}]}]\n" +
 			"defaults: {scorers: [{contains: answer to second}]}\ncases:\n" + list.String(),
 	})
@@ -103,7 +103,7 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 			}
 			b := newBox(t, nil, map[string]string{
 				"agent.sh": "exec 3>\"$ALIVE\"\n" + test.script + "\n",
-				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, program: {command: [sh, agent.sh], timeout: " + timeout + "}}]\n" +
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, program: {command: [sh, agent.sh], env: [ALIVE], timeout: " + timeout + "}}]\n" +
 					"prompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: done}]}]\n",
 			})
 			b.env = append(b.env, "ALIVE="+b.path("alive"))

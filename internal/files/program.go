@@ -27,12 +27,14 @@ const (
 // Invocation is a program with what it is given. It runs without a shell, with bounds on its time and on what it writes, and
 // without what evalrun keeps secret. Whatever it started ends with it.
 type Invocation struct {
-	Path  string // of the file
-	Args  []string
-	Dir   string   // in which it runs
-	Env   []string // NAME=VALUE, in addition to the environment of evalrun
-	Pass  []string // names of variables that evalrun keeps to itself otherwise; see environment
-	Keys  []string // names of variables that hold keys
+	Path string // of the file
+	Args []string
+	Dir  string   // in which it runs
+	Env  []string // NAME=VALUE, in addition to the environment of evalrun
+	Pass []string // names of variables that evalrun keeps to itself otherwise; see environment
+	Keys []string // names of variables that hold keys
+	// Bare leaves it the part of the environment that every program needs: PATH, the language, the time zone, the proxies.
+	Bare  bool
 	Input []byte
 	// MaxOutput bounds its standard output in bytes; 0: maxOutput.
 	MaxOutput int
@@ -101,9 +103,19 @@ func (c *Invocation) Output() ([]byte, error) {
 	return out.kept.Bytes(), nil
 }
 
+// bareName matches the variables of Invocation.Bare. The last line is what programs on Windows need to start at all.
+var bareName = regexp.MustCompile(`^(?:PATH|LANG|LANGUAGE|LC_.*|TZ|TERM|SSL_CERT_.*|(?i:[a-z]+_PROXY)|` +
+	`(?i:PATHEXT|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PROCESSOR_.*|NUMBER_OF_PROCESSORS|OS))$`)
+
 // environ is the environment of the program. Its PWD is where it runs, as programs expect.
 func (c *Invocation) environ() []string {
 	env := environment(os.Environ(), c.Keys, c.Pass)
+	if c.Bare {
+		env = slices.DeleteFunc(env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return !bareName.MatchString(name) && !has(c.Pass, name)
+		})
+	}
 	if c.Dir != "" && runtime.GOOS != "windows" {
 		env = append(env, "PWD="+c.Dir)
 	}

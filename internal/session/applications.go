@@ -102,8 +102,8 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 func (s *Session) program(p *suite.Program) attempter {
 	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
 	return app.NewProgram(app.ProgramConfig{
-		Shown: p.String(), Path: path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
-		Folder: func(call *eval.Call) (string, error) { return s.workspaces.Of(p, call) },
+		Shown: p.String(), Path: path, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout, Late: p.ScoresLate,
+		Place: func(call *eval.Call) (*app.Place, error) { return s.place(p, call) },
 	})
 }
 

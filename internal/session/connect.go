@@ -46,8 +46,9 @@ type Session struct {
 	extends  *extendedRun // the run that this one continues; nil without one
 
 	// Applications.
-	id         string                 // part of the names of their sessions
-	workspaces *folders               // in which programs work
+	id         string   // part of the names of their sessions
+	workspaces *folders // in which programs work
+	sandboxes  sandboxes
 	endpoints  []interface{ Close() } // their clients
 }
 

@@ -33,6 +33,9 @@ func (s *Session) openHere() (*here, error) {
 	if err := s.checkVariables(true); err != nil {
 		return nil, err
 	}
+	if err := s.checkSandboxes(); err != nil {
+		return nil, err
+	}
 	if s.Options.Emulator == "" {
 		if err := s.checkServices(); err != nil {
 			return nil, err

@@ -30,6 +30,8 @@ type folders struct {
 	resumed bool     // whether earlier sessions of the run may have left some
 	left    []string // those of them that may be needed
 
+	places places
+
 	mu       sync.Mutex
 	open     map[string]opened // by the name of the trial
 	removing sync.WaitGroup
@@ -40,6 +42,7 @@ type folders struct {
 type opened struct {
 	name string // in workspacesDir
 	of   *suite.Program
+	at   trialPlace // zero for one that an earlier session has left
 }
 
 // newFolders has no folders. keeping says whether any outlives its trial: a folder may hold what the program was sent.
@@ -76,34 +79,52 @@ func isWithin(name, folder string) bool {
 
 func (w *folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
 
-// Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one
-// gets a fresh copy.
-func (w *folders) Of(p *suite.Program, call *eval.Call) (string, error) {
-	if p.Workspace == "" {
-		return p.Dir, nil
-	}
+// Of is the place in which a program runs for a call. All calls of a trial share it; each attempt of the first one gets a new one.
+func (w *folders) Of(p *suite.Program, call *eval.Call) (trialPlace, error) {
 	w.mu.Lock()
 	one, known := w.open[call.TrialName]
-	if !known {
-		one = opened{call.TrialID + "-" + call.TrialName[:8], p}
-		w.open[call.TrialName] = one
-	}
 	w.mu.Unlock()
-	dir := w.path(one.name)
 	if known && !isFirst(call) {
-		return dir, nil
+		return one.at, nil
 	}
+	at, err := w.places.make(p)
+	if err != nil {
+		return at, fmt.Errorf("the workspace cannot be made: %w", err)
+	}
+	w.mu.Lock()
+	w.open[call.TrialName] = opened{call.TrialID + "-" + call.TrialName[:8], p, at}
+	w.mu.Unlock()
+	if known {
+		_ = files.Remove(one.at.root)
+	}
+	switch {
+	case p.Workspace != "":
+		err = fill(p, at.work)
+	case !p.Placed():
+		at.work = p.Dir
+	}
+	return at, err
+}
+
+// leave keeps what a program has left in its workspace for scorers, without what leads out of it, when a call has ended.
+func (w *folders) leave(p *suite.Program, call *eval.Call, at trialPlace) error {
+	if p.Workspace == "" {
+		return nil
+	}
+	w.mu.Lock()
+	dir := w.path(w.open[call.TrialName].name)
+	w.mu.Unlock()
 	if err := errors.Join(files.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return "", fmt.Errorf("the workspace cannot be made: %w", err)
+		return err
 	}
-	return dir, fill(p, dir)
+	return files.CopyKnown(os.DirFS(at.work), dir)
 }
 
 // Folder is the workspace of a trial that is under way, "" where it has none.
 func (w *folders) Folder(trialName string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one, known := w.open[trialName]; known {
+	if one, known := w.open[trialName]; known && one.of.Workspace != "" {
 		return w.path(one.name)
 	}
 	return ""
@@ -120,7 +141,7 @@ func (w *folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result
 	for _, one := range w.left {
 		if one == name || name == "." && strings.HasPrefix(one, earlier.ID+"-") {
 			w.mu.Lock()
-			w.open[trialName] = opened{one, p}
+			w.open[trialName] = opened{name: one, of: p}
 			w.mu.Unlock()
 			earlier.Workspace = w.path(one)
 			return
@@ -160,24 +181,34 @@ func (w *folders) Settle(salt string, r *eval.Result) (kept string, release func
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && one.of.Keeps(r.Outcome() == eval.Pass) {
+	if w.keeping && one.of.Workspace != "" && one.of.Keeps(r.Outcome() == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {
-		if kept == "" {
-			w.remove(one.name)
-		}
+		w.leaves(one, kept == "")
 		if w.resumed {
 			w.removeOlder(r.ID, one.name)
 		}
 	}
 }
 
-func (w *folders) remove(name string) {
+// leaves removes the place of a trial, and its workspace unless it is kept.
+func (w *folders) leaves(one opened, workspace bool) {
+	if one.at.root != "" {
+		w.removePath(one.at.root)
+	}
+	if workspace && one.of.Workspace != "" {
+		w.remove(one.name)
+	}
+}
+
+func (w *folders) remove(name string) { w.removePath(w.path(name)) }
+
+func (w *folders) removePath(dir string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}
 		defer func() { <-w.removers }()
-		_ = files.Remove(w.path(name)) // what is left only takes up space
+		_ = files.Remove(dir) // what is left only takes up space
 	})
 }
 
@@ -234,9 +265,10 @@ func (w *folders) Close() {
 	w.mu.Lock()
 	for trialName, one := range w.open {
 		delete(w.open, trialName)
-		w.remove(one.name)
+		w.leaves(one, true)
 	}
 	w.mu.Unlock()
 	w.removing.Wait()
+	w.places.close()
 	_ = os.Remove(w.path("")) // which fails unless it is empty
 }

@@ -54,30 +54,40 @@ func read(t *testing.T, dir string) string {
 func TestEachTrialHasItsWorkspace(t *testing.T) {
 	t.Parallel()
 	w, p := working(t, "none")
-	dir, err := w.Of(p, callOf("a-session", true, 1))
+	first, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
-	write := func(text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
-	write("changed")
+	write := func(dir, text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
+	write(first.work, "changed")
 	second, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
-	expect.Same(t, "the folder of another attempt", second, dir)
-	expect.Same(t, "what it holds", read(t, dir), "new")
-	write("changed")
+	expect.Same(t, "what another attempt finds", read(t, second.work), "new")
+	if _, err := os.Stat(first.root); err == nil {
+		t.Errorf("the place %s of the first attempt is there, want it removed", first.root)
+	}
+	write(second.work, "changed")
 	later, err := w.Of(p, callOf("a-session", true, 3))
 	expect.OK(t, err)
-	expect.Same(t, "the folder of a later call", later, dir)
-	expect.Same(t, "what it holds", read(t, dir), "changed")
+	expect.Same(t, "the folder of a later call", later.work, second.work)
+	expect.Same(t, "what it holds", read(t, later.work), "changed")
 	other, err := w.Of(p, callOf("b-session", false, 3))
 	expect.OK(t, err)
-	if other == dir || read(t, other) != "new" {
-		t.Errorf("another trial works in %s, which holds %q, want another folder than %s, with new files", other, read(t, other), dir)
+	if other == second || read(t, other.work) != "new" || strings.HasPrefix(other.work, w.Run) {
+		t.Errorf("another trial works in %s, want another folder than %s outside of %s, with new files", other.work, second.work, w.Run)
 	}
-	expect.Same(t, "the folder of a trial that is under way", w.Folder("b-session"), other)
-	none, err := w.Of(&suite.Program{Dir: "/x"}, callOf("c-session", false, 1))
+	write(other.work, "left")
+	expect.OK(t, os.Symlink("/etc/passwd", filepath.Join(other.work, "out")))
+	expect.OK(t, w.leave(p, callOf("b-session", false, 3), other))
+	expect.Same(t, "what scorers find", read(t, w.Folder("b-session")), "left")
+	if _, err := os.Lstat(filepath.Join(w.Folder("b-session"), "out")); err == nil {
+		t.Error("the link that leads out is there, want it left out")
+	}
+	unplaced := &suite.Program{Dir: "/x", Confined: suite.Confinement{Kind: suite.SandboxNone, Home: suite.HomeFresh}}
+	none, err := w.Of(unplaced, callOf("c-session", false, 1))
 	expect.OK(t, err)
-	expect.Same(t, "the folder of a program without a workspace", none, "/x")
+	expect.Same(t, "the folder of a program without a workspace", none.work, "/x")
 	expect.OK(t, os.WriteFile(filepath.Join(p.Dir, "fixture", "file"), []byte("newer"), 0o600))
-	if _, err := w.Of(p, callOf("d-session", false, 1)); err == nil || !strings.Contains(err.Error(), "has changed since the suite was read") {
+	_, err = w.Of(p, callOf("d-session", false, 1))
+	if err == nil || !strings.Contains(err.Error(), "has changed since the suite was read") {
 		t.Errorf("got %v, want that the workspace has changed", err)
 	}
 	expect.OK(t, os.RemoveAll(filepath.Join(p.Dir, "fixture")))
@@ -107,9 +117,13 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
-		dir, err := w.Of(p, callOf(runner.TrialName("a-session", 0), false, 1))
+		call := callOf(runner.TrialName("a-session", 0), false, 1)
+		at, err := w.Of(p, call)
 		expect.OK(t, err)
-		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Ending: testrun.Ending(test.outcome)})
+		expect.OK(t, w.leave(p, call, at))
+		dir := w.Folder(call.TrialName)
+		result := &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Ending: testrun.Ending(test.outcome)}
+		kept, release := w.Settle("a-session", result)
 		expect.Same(t, "the workspace before the result is written", read(t, dir), "new")
 		release()
 		w.Close()

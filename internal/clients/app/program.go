@@ -25,14 +25,21 @@ const maxProgramOutput = wire.MaxResponseBytes
 
 // ProgramConfig configures a program under test.
 type ProgramConfig struct {
-	Shown   string // as messages name it
-	Path    string // of its file; "" when this machine has none
-	Args    []string
+	Shown   string        // as messages name it
+	Path    string        // of its file; "" when this machine has none
 	Env     []string      // names of private variables that it may read
 	Keys    []string      // names of variables with API keys, which it must not get
 	Timeout time.Duration // for one call
-	// Folder returns the working folder for a call. Its error is for people.
-	Folder func(*eval.Call) (string, error)
+	Late    bool          // what is there when the time is up is an answer
+	// Place prepares the invocation of a call; its error is for people.
+	Place func(*eval.Call) (*Place, error)
+}
+
+// Place is where a program runs for a call.
+type Place struct {
+	files.Invocation // without input, output and time
+	// Leave ends what Place began, and says whether the program could have seen the answers. out is what it wrote.
+	Leave func(out []byte) (eval.Integrity, error)
 }
 
 // ProgramClient runs a program once per call.
@@ -65,25 +72,47 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	if p.cfg.Path == "" {
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
-	dir, err := p.cfg.Folder(call)
+	place, err := p.cfg.Place(call)
 	if err != nil {
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
 	}
-	command := files.Invocation{
-		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Keys: p.cfg.Keys,
-		Input: append(run.Input, '\n'), MaxOutput: maxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
-	}
+	command := place.Invocation
+	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, append(run.Input, '\n')
+	command.MaxOutput, command.Timeout, command.Stop = maxProgramOutput, p.cfg.Timeout, ctx.Done()
 	began := time.Now()
 	out, err := command.Output()
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
+	var left error
+	if call.Timing.Integrity, left = place.Leave(out); call.Timing.Integrity == eval.Tainted {
+		const message = "the program %q looked for the right answers: it gave away what only a decoy of them holds"
+		return nil, eval.Errorf(eval.KindTainted, message, p.cfg.Shown)
+	}
+	if p.cfg.Late && errors.Is(err, os.ErrDeadlineExceeded) {
+		call.Timing.Limit, err = eval.LimitTime, nil
+		if len(bytes.TrimSpace(out)) == 0 {
+			out = []byte(`{"text": ""}`)
+		}
+	}
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	a, err := readOutput(out, p.hidden)
+	if left != nil {
+		return nil, eval.Errorf(eval.KindProgram, "what the program %q left cannot be kept: %s", p.cfg.Shown, left)
+	}
+	a, err := p.read(out, call.Timing.Limit)
 	if err != nil {
 		return nil, unshownError(err, p.hidden)
 	}
 	return unshown(a.response(), p.hidden), nil
+}
+
+// read reads the output of a program. That of one whose time was up may end anywhere: then it is a text.
+func (p *ProgramClient) read(out []byte, limit string) (*answer, error) {
+	a, err := readOutput(out, p.hidden)
+	if err != nil && limit != "" {
+		return &answer{text: strings.ToValidUTF8(string(out), "\ufffd")}, nil
+	}
+	return a, err
 }
 
 func (p *ProgramClient) failed(err error) error {
@@ -108,7 +137,8 @@ func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
 		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)
 	case bytes.TrimSpace(out)[0] == '{' && wirejson.Deeper(out, wirejson.MaxDepth): // whether it is an answer cannot be read
 		return nil, eval.Errorf(
-			eval.KindMalformed, "what the program wrote nests deeper than %d levels: %s", wirejson.MaxDepth, hidden.OutOf(wire.Excerpt(out)),
+			eval.KindMalformed, "what the program wrote nests deeper than %d levels: %s",
+			wirejson.MaxDepth, hidden.OutOf(wire.Excerpt(out)),
 		)
 	case !utf8.Valid(out):
 		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))

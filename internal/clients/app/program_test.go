@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -34,31 +35,37 @@ func script(t *testing.T, text string, env ...string) *ProgramClient {
 	t.Helper()
 	dir := t.TempDir()
 	return NewProgram(ProgramConfig{
-		Shown: "./x", Path: "/bin/sh", Args: []string{"-c", text}, Env: env, Timeout: time.Minute,
-		Folder: func(*eval.Call) (string, error) { return dir, nil },
+		Shown: "./x", Path: "/bin/sh", Env: env, Timeout: time.Minute,
+		Place: func(*eval.Call) (*Place, error) {
+			leave := func([]byte) (eval.Integrity, error) { return "", nil }
+			return &Place{files.Invocation{Path: "/bin/sh", Args: []string{"-c", text}, Dir: dir}, leave}, nil
+		},
 	})
 }
 
 func TestAProgramAnswers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]eval.Candidate{
-		`echo hello; echo`:                       {Text: "hello", FinishReason: "STOP"},
-		`printf '\nhello \r\n\r\n'`:              {Text: "\nhello ", FinishReason: "STOP"},
-		`cat`:                                    {Text: `{"attempt":1,"prompt":"hi \u003c","trial":"s"}`, FinishReason: "STOP"},
-		`echo '{"text": "a"}'`:                   {Text: "a", FinishReason: "STOP"},
-		`printf '\357\273\277{"text": "a"}'`:     {Text: "a", FinishReason: "STOP"},
-		`echo '{"answer": "a"}'`:                 {Text: `{"answer": "a"}`, FinishReason: "STOP"},
-		`echo '{"text": "a"'`:                    {Text: `{"text": "a"`, FinishReason: "STOP"},
-		`echo '{"text": "a"} {"text": "b"}'`:     {Text: `{"text": "a"} {"text": "b"}`, FinishReason: "STOP"},
-		`echo '["text"]'`:                        {Text: `["text"]`, FinishReason: "STOP"},
-		`echo '{"text": {"n": 1}, "error": ""}'`: {Text: `{"n":1}`, FinishReason: "STOP", Raw: json.RawMessage(`{"text":{"n":1},"error":""}`)},
-		`echo '{"text": "", "error": null}'`:     {FinishReason: "STOP", Raw: json.RawMessage(`{"text":"","error":null}`)},
+		`echo hello; echo`:                   {Text: "hello", FinishReason: "STOP"},
+		`printf '\nhello \r\n\r\n'`:          {Text: "\nhello ", FinishReason: "STOP"},
+		`cat`:                                {Text: `{"attempt":1,"prompt":"hi \u003c","trial":"s"}`, FinishReason: "STOP"},
+		`echo '{"text": "a"}'`:               {Text: "a", FinishReason: "STOP"},
+		`printf '\357\273\277{"text": "a"}'`: {Text: "a", FinishReason: "STOP"},
+		`echo '{"answer": "a"}'`:             {Text: `{"answer": "a"}`, FinishReason: "STOP"},
+		`echo '{"text": "a"'`:                {Text: `{"text": "a"`, FinishReason: "STOP"},
+		`echo '{"text": "a"} {"text": "b"}'`: {Text: `{"text": "a"} {"text": "b"}`, FinishReason: "STOP"},
+		`echo '["text"]'`:                    {Text: `["text"]`, FinishReason: "STOP"},
+		`echo '{"text": {"n": 1}, "error": ""}'`: {
+			Text: `{"n":1}`, FinishReason: "STOP", Raw: json.RawMessage(`{"text":{"n":1},"error":""}`),
+		},
+		`echo '{"text": "", "error": null}'`: {FinishReason: "STOP", Raw: json.RawMessage(`{"text":"","error":null}`)},
 		`echo '{"finishReason": "safety"}'`: {
 			FinishReason: "SAFETY", VendorReason: "safety", Raw: json.RawMessage(`{"finishReason":"safety"}`),
 		},
 		`echo '{"toolCalls": [{"name": "f", "args": {"a": 1}}]}'`: {
-			FinishReason: "TOOL_CALLS", Pieces: []eval.Piece{eval.CallPiece{Call: &eval.FunctionCall{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
-			Raw: json.RawMessage(`{"toolCalls":[{"name":"f","args":{"a":1}}]}`),
+			FinishReason: "TOOL_CALLS",
+			Pieces:       []eval.Piece{eval.CallPiece{Call: &eval.FunctionCall{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
+			Raw:          json.RawMessage(`{"toolCalls":[{"name":"f","args":{"a":1}}]}`),
 		},
 	} {
 		got, err := script(t, text).Generate(t.Context(), prompt("hi <"))
@@ -89,14 +96,16 @@ func TestAProgramFails(t *testing.T) {
 		`printf 'a\377'`:               {eval.KindMalformed, "what the program wrote is not UTF-8: a\ufffd"},
 		`echo '{"error": {"message": "it is down"}}'`: {eval.KindApp, "the application says: it is down"},
 		`echo '{"text": "a", "error": "no"}'`:         {eval.KindApp, "the application says: no"},
-		`echo '{"text": null}'`:                       {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: {\"text\": null}"},
-		`echo '{"usage": {"inputTokens": 1}}'`:        {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
-		`echo '{"text": "a", "usage": 3}'`:            {eval.KindMalformed, "`usage` in the answer has to be an object"},
-		`echo '{"text": "a", "toolCalls": {}}'`:       {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
-		`echo '{"text": "a", "tool_calls": []}'`:      {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
-		`echo '{"tool-calls": []}'`:                   {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
-		`echo '{"Text": "a"}'`:                        {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
-		deep:                                          {eval.KindMalformed, "the answer nests deeper than 200 levels"},
+		`echo '{"text": null}'`: {
+			eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: {\"text\": null}",
+		},
+		`echo '{"usage": {"inputTokens": 1}}'`:   {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
+		`echo '{"text": "a", "usage": 3}'`:       {eval.KindMalformed, "`usage` in the answer has to be an object"},
+		`echo '{"text": "a", "toolCalls": {}}'`:  {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
+		`echo '{"text": "a", "tool_calls": []}'`: {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
+		`echo '{"tool-calls": []}'`:              {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
+		`echo '{"Text": "a"}'`:                   {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
+		deep:                                     {eval.KindMalformed, "the answer nests deeper than 200 levels"},
 		`printf '{"usage": '; head -c 20000 /dev/zero | tr '\0' '['`: {
 			eval.KindMalformed, `what the program wrote nests deeper than 10000 levels: {"usage": [[[`,
 		},
@@ -112,9 +121,13 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, change := range map[string]func(*ProgramClient, *eval.Call){
-		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) { p.cfg.Path = missing },
+		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) {
+			p.cfg.Place = func(*eval.Call) (*Place, error) {
+				return &Place{files.Invocation{Path: missing}, func([]byte) (eval.Integrity, error) { return "", nil }}, nil
+			}
+		},
 		"cannot be run: no room": func(p *ProgramClient, _ *eval.Call) {
-			p.cfg.Folder = func(*eval.Call) (string, error) { return "", errors.New("no room") }
+			p.cfg.Place = func(*eval.Call) (*Place, error) { return nil, errors.New("no room") }
 		},
 		"the input of the program \"./x\" cannot be made: no words": func(_ *ProgramClient, c *eval.Call) {
 			c.To = &eval.Called{RequestMaker: target{errors.New("no words")}}
@@ -182,7 +195,8 @@ func TestAProgramIsEnded(t *testing.T) {
 func TestWhatIsPassedOnDoesNotShow(t *testing.T) {
 	t.Setenv("EVALRUN_API_KEY", "canary-of-the-key")
 	for _, text := range []string{
-		`echo "it is $EVALRUN_API_KEY, \u0041"`, `echo "{\"text\": \"$EVALRUN_API_KEY\", \"toolCalls\": [{\"name\": \"$EVALRUN_API_KEY\"}]}"`,
+		`echo "it is $EVALRUN_API_KEY, \u0041"`,
+		`echo "{\"text\": \"$EVALRUN_API_KEY\", \"toolCalls\": [{\"name\": \"$EVALRUN_API_KEY\"}]}"`,
 		`echo "{\"error\": \"$EVALRUN_API_KEY\"}"`, `echo "$EVALRUN_API_KEY" >&2; exit 1`, `printf "$EVALRUN_API_KEY\377"`,
 		`printf '{"text": "\\u0063anary-of-the-key"}'`,
 		`printf '{"text": "x", "toolCalls": [{"name": "f", "args": {"a": "\\u0063anary-of-the-key"}}]}'`,

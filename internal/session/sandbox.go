@@ -1,0 +1,207 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// jobDir is where a sandboxed program sees its workspace, its home and its files.
+const jobDir = "/job"
+
+// sandboxTime bounds the start of a sandbox that only shows that it works, and its stop.
+const sandboxTime = 30 * time.Second
+
+// sandboxes knows which sandboxes work here.
+type sandboxes struct {
+	mu     sync.Mutex
+	probed map[*suite.Program]eval.Integrity
+	noted  map[*suite.Program]bool
+}
+
+func bwrapPath() string {
+	found, _ := exec.LookPath("bwrap")
+	return found
+}
+
+// bwrapWorks says why bubblewrap cannot confine programs here, nil if it can.
+var bwrapWorks = sync.OnceValue(func() error {
+	if runtime.GOOS != "linux" {
+		return errors.New("bubblewrap works on Linux alone; write `sandbox: {command: [docker, run, ...]}`")
+	}
+	found := bwrapPath()
+	if found == "" {
+		return errors.New("bubblewrap is not installed: apt-get install bubblewrap")
+	}
+	args := append(bwrapSystem(false), "--", "/bin/sh", "-c", ":")
+	_, err := (&files.Invocation{Path: found, Args: args, Bare: true, Timeout: sandboxTime}).Output()
+	if err == nil {
+		return nil
+	}
+	advice := "the system has to allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 " +
+		"kernel.apparmor_restrict_unprivileged_userns=0; in a container, --security-opt seccomp=unconfined and --cap-add SYS_ADMIN"
+	return fmt.Errorf("bubblewrap is denied: bwrap %s; %s", strings.Join(strings.Fields(err.Error()), " "), advice)
+})
+
+// systemEtc are the files of /etc that programs need to run, to find hosts and to check certificates.
+var systemEtc = strings.Fields(`alternatives ld.so.cache ld.so.conf ld.so.conf.d ssl ca-certificates pki crypto-policies localtime
+	timezone resolv.conf hosts host.conf nsswitch.conf gai.conf protocols services mime.types java-11-openjdk java-17-openjdk
+	java-21-openjdk python3 perl fonts terminfo`)
+
+// bwrapSystem are the arguments that show the system.
+func bwrapSystem(offline bool) []string {
+	args := []string{
+		"--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--die-with-parent", "--new-session", "--hostname", "job",
+		"--cap-drop", "ALL",
+	}
+	if !offline {
+		args = append(args, "--share-net")
+	}
+	args = append(args, "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if to, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", to, dir)
+		} else {
+			args = append(args, "--ro-bind-try", dir, dir)
+		}
+	}
+	for _, name := range systemEtc {
+		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
+	}
+	return args
+}
+
+// bwrapArgs are the arguments that run a program in its place.
+func bwrapArgs(p *suite.Program, at trialPlace, shown string, words []string) []string {
+	args := bwrapSystem(p.Confined.Offline)
+	for _, dir := range p.Confined.Bind {
+		args = append(args, "--ro-bind", dir, dir)
+	}
+	args = append(
+		args, "--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
+		"--ro-bind", shown, jobDir+"/files", "--tmpfs", jobDir+"/tmp", "--chdir", jobDir+"/work", "--",
+	)
+	return append(args, words...)
+}
+
+// templated is a command with the places of a trial.
+func templated(command []string, at trialPlace, shown string, more []string) files.Invocation {
+	fill := strings.NewReplacer("{{.workspace}}", at.work, "{{.home}}", at.home, "{{.files}}", shown)
+	var out []string
+	for _, word := range command {
+		out = append(out, fill.Replace(word))
+	}
+	out = append(out, more...)
+	found, err := exec.LookPath(out[0])
+	if err != nil {
+		found = out[0]
+	}
+	return files.Invocation{Path: found, Args: out[1:], Dir: at.work}
+}
+
+// probe says what a sandbox of the user's own keeps from a program: whether it sees the folder of the suite.
+func (s *sandboxes) probe(p *suite.Program, at trialPlace, shown string) eval.Integrity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.probed[p]; ok {
+		return known
+	}
+	run := templated(p.Confined.Command, at, shown, []string{"sh", "-c", `[ -e "$1" ] && exit 7; exit 8`, "sh", p.Dir})
+	run.Timeout, run.Bare, run.Env = sandboxTime, true, placeEnv(p, at.home, at.tmp, at.work)
+	_, err := run.Output()
+	status := files.ExitStatus(0)
+	integrity := eval.Open
+	if errors.As(err, &status) && status == 8 {
+		integrity = eval.Clean
+	}
+	if s.probed == nil {
+		s.probed = map[*suite.Program]eval.Integrity{}
+	}
+	s.probed[p] = integrity
+	return integrity
+}
+
+// unseen says why a program cannot run under bubblewrap, nil if it can: its file is not among those that it shows.
+func unseen(p *suite.Program) error {
+	if err := bwrapWorks(); err != nil {
+		return err
+	}
+	name, err := p.Path()
+	if _, own := p.Named[0]; own || err != nil || name == "" {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil //nolint:nilerr // the start says so
+	}
+	for _, dir := range append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64"}, p.Confined.Bind...) {
+		if strings.HasPrefix(real, strings.TrimSuffix(dir, "/")+"/") {
+			return nil
+		}
+	}
+	return fmt.Errorf("its file %s is outside of what a sandbox shows: add `bind: [%s]`", name, filepath.Dir(real))
+}
+
+// confined is the sandbox that a program runs in here.
+func (s *Session) confined(p *suite.Program) string {
+	if p.Confined.Kind != suite.SandboxAuto {
+		return p.Confined.Kind
+	}
+	if unseen(p) == nil {
+		return suite.SandboxBwrap
+	}
+	return suite.SandboxNone
+}
+
+// checkSandboxes refuses what has no sandbox here and needs one, and reports once where `auto` has found none.
+func (s *Session) checkSandboxes() error {
+	said := map[string]bool{}
+	for _, arm := range s.CalledArms() {
+		p, ok := arm.Target.Of.(*suite.Program)
+		if !ok {
+			continue
+		}
+		var why error
+		if kind := p.Confined.Kind; kind == suite.SandboxAuto || kind == suite.SandboxBwrap {
+			why = unseen(p)
+		}
+		if why != nil && p.Confined.Kind == suite.SandboxBwrap {
+			return eval.BadInput("the target `%s` cannot run in its sandbox (%s): %w", arm.Target.Name, p.Confined.At, why)
+		}
+		if why != nil && !said[arm.Target.Name] {
+			said[arm.Target.Name] = true
+			s.Notice(fmt.Sprintf("warning: the target `%s` runs without a sandbox (%s): %s", arm.Target.Name, p.Confined.At, why))
+		}
+	}
+	return s.checkIntegrity()
+}
+
+// checkIntegrity refuses a gate on integrity that cannot hold, before anything is called.
+func (s *Session) checkIntegrity() error {
+	for _, one := range s.Suites {
+		if one.Gate == nil || one.Gate.Integrity == "" {
+			continue
+		}
+		for _, t := range one.Targets {
+			if p, ok := t.Of.(*suite.Program); ok && s.confined(p) == suite.SandboxNone {
+				why := "it has none: add `sandbox: bwrap`"
+				if p.Confined.Kind != suite.SandboxNone {
+					why = cmp.Or(unseen(p), errors.New("it has none")).Error()
+				}
+				return eval.Incomplete("the gate `integrity: clean` needs a sandbox for the target `%s`: %s", t.Name, why)
+			}
+		}
+	}
+	return nil
+}

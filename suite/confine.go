@@ -1,0 +1,261 @@
+package suite
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
+)
+
+// Confinement is what a program may see and reach.
+type Confinement struct {
+	Kind    string   // SandboxNone, SandboxAuto, SandboxBwrap, or SandboxCommand
+	Command []string // of SandboxCommand: templates, before the words of the program
+	Stop    []string // runs at the end of each call, templates too
+	Files   []string // of the project that the program sees, by their names in the suite's folder
+	Bind    []string // folders of the machine that it sees
+	Offline bool     // without a network
+	// Home is HomeFresh, HomeInherit or a folder of the project that each trial gets a copy of.
+	Home string
+	// Inherits says that it gets the environment of evalrun without what is private.
+	Inherits bool
+	// At is the position of `sandbox`, for messages.
+	At string
+}
+
+// Values of Confinement.Kind and Confinement.Home.
+const (
+	SandboxNone    = "none"
+	SandboxAuto    = "auto"
+	SandboxBwrap   = "bwrap"
+	SandboxCommand = "command"
+
+	HomeFresh   = "fresh"
+	HomeInherit = "inherit"
+
+	inheritWord = "inherit"
+)
+
+// Placed reports whether the program runs in a folder of its trial, and not in the suite's.
+func (p *Program) Placed() bool { return p.Workspace != "" || p.Confined.Kind != SandboxNone }
+
+func sandboxBlock() yaml.Block {
+	return yaml.Block{Need: []string{"command"}, Keys: []yaml.Key{key(
+		"command", yaml.OneOrMore(yaml.Text),
+		"A command to which the program's own is appended, with {{.workspace}} and {{.home}}, such as docker run.",
+	)}}
+}
+
+func confinementKeys() []yaml.Key {
+	return []yaml.Key{
+		key(
+			"sandbox", yaml.Either(yaml.Word(SandboxNone, SandboxAuto, SandboxBwrap), sandboxBlock().Shape()),
+			"What confines the program: none (the default), bwrap, auto (bwrap where it works), or a command of your own.",
+		),
+		key("stop", yaml.OneOrMore(yaml.Text), "A command that runs at the end of each call, whatever happened, such as docker rm -f."),
+		key("files", yaml.OneOrList(yaml.Text), "Globs of files of the project that the program sees besides those of its command."),
+		key("bind", yaml.OneOrList(yaml.Text), "Folders of the machine that a sandboxed program sees, such as /opt/node."),
+		key("network", yaml.Word("full", "none"), "none: a sandboxed program has no network."),
+		key("home", yaml.Text, "fresh (the default): an empty HOME for each trial; inherit: yours; or a folder to copy."),
+	}
+}
+
+// confine reads what the program may see and reach.
+func (l *loader) confine(p *Program, m yaml.Map) {
+	c := &p.Confined
+	c.Kind, c.Home = SandboxNone, HomeFresh
+	if n := m.Get("sandbox"); n.IsMapping() {
+		c.Kind = SandboxCommand
+		c.Command = templateWords(n.Map(sandboxBlock().Names()...).Need("command"))
+	} else if word := n.Word(SandboxNone, SandboxAuto, SandboxBwrap); word != "" {
+		c.Kind = word
+	}
+	if n := m.Get("sandbox"); !n.IsZero() {
+		c.At = n.Pos().String()
+	}
+	c.Stop = templateWords(m.Get("stop"))
+	if len(c.Stop) > 0 && c.Kind != SandboxCommand {
+		m.Key("stop").Errorf("write `sandbox: {command: [docker, run, ...]}`", "`stop` ends a sandbox of your own, and this is none")
+	}
+	c.Offline = m.Get("network").Word("full", "none") == "none"
+	for _, key := range []string{"network", "bind"} {
+		if m.Has(key) && c.Kind != SandboxAuto && c.Kind != SandboxBwrap {
+			m.Key(key).Errorf("add `sandbox: bwrap`", "`%s` needs a sandbox", key)
+		}
+	}
+	l.home(c, m.Get("home"))
+	l.binds(c, m.Get("bind"))
+	if m.Has("files") && !p.Placed() {
+		m.Key("files").Errorf("add `workspace` or `sandbox: bwrap`", "without them the program sees the suite's folder")
+	}
+}
+
+func templateWords(n yaml.Node) []string {
+	if n.IsZero() {
+		return nil
+	}
+	words, _ := commandWords(n, "command")
+	for i, word := range words {
+		rest := strings.NewReplacer("{{.workspace}}", "", "{{.home}}", "", "{{.files}}", "").Replace(word)
+		if strings.Contains(rest, "{{") {
+			n.Items()[i].Errorf("the names are {{.workspace}}, {{.home}} and {{.files}}", "`%s` has another template", word)
+		}
+	}
+	return words
+}
+
+func (l *loader) home(c *Confinement, n yaml.Node) {
+	if n.IsZero() {
+		return
+	}
+	if c.Home = n.Str(); c.Home == HomeFresh || c.Home == HomeInherit {
+		return
+	}
+	c.Home = path.Clean(c.Home)
+	if _, err := l.files.folder(c.Home); err != nil {
+		n.Errorf("write fresh, inherit, or a folder of the project", "the home `%s` cannot be used: %s", n.Str(), err)
+	}
+}
+
+// binds reads folders of the machine. One from which the project or the user's home can be reached would show the answers.
+func (l *loader) binds(c *Confinement, n yaml.Node) {
+	home, _ := os.UserHomeDir()
+	for i, dir := range n.Strings() {
+		real, err := filepath.EvalSymlinks(dir)
+		switch at := n.Items()[i]; {
+		case !filepath.IsAbs(dir):
+			at.Errorf("such as /opt/node", "`%s` is not an absolute path", dir)
+		case err != nil:
+			at.Errorf("", "there is no folder `%s`", dir)
+		case above(real, l.opts.Dir), above(l.opts.Dir, real), above(real, home):
+			at.Errorf("name the folder of a tool, such as /opt/node", "`%s` shows the project, or your home", dir)
+		default:
+			c.Bind = append(c.Bind, dir)
+		}
+	}
+}
+
+// above reports whether a path is in a folder, or is the folder.
+func above(dir, name string) bool {
+	if dir == "" || name == "" {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	rel, err := filepath.Rel(dir, name)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// shownFiles finds the files that programs see, when all files of the suite are known: it may not be one of these.
+func (l *loader) shownFiles() {
+	for _, m := range l.programNodes {
+		for i, glob := range m.node.Get("files").Strings() {
+			at := m.node.Get("files").Items()[i]
+			names, err := l.files.glob(eval.Pattern(glob))
+			delete(l.files.data.globs, glob) // it selects no rows
+			switch {
+			case err != nil:
+				at.Errorf("name files of the project, such as src/*.py", "%s", err)
+				continue
+			case len(names) == 0 && l.opts.Dir != "":
+				at.Errorf("name files of the project, such as src/*.py", "no file matches `%s`", glob)
+			}
+			for _, name := range names {
+				if why := l.answers(name); why != "" {
+					at.Errorf("narrow the glob", "`%s` matches %s, %s", glob, name, why)
+					break
+				}
+				m.of.Confined.Files = append(m.of.Confined.Files, name)
+				if m.of.files != nil {
+					m.of.files[name] = l.Digest(name)
+				}
+			}
+		}
+	}
+}
+
+// answers returns why a file may hold answers, "" if it may not.
+func (l *loader) answers(name string) string {
+	_, source := l.files.texts[name]
+	switch {
+	case source:
+		return "a file of the suite"
+	case slices.Contains(l.dataNames(), name):
+		return "a dataset"
+	case l.files.commands[name]:
+		return "a file of a scorer"
+	case l.files.isVerifier(name):
+		return "a file of a verifier"
+	case strings.HasPrefix(name, ExpectedDir+"/"):
+		return "an expected answer"
+	case path.Base(name) == "run.jsonl":
+		return "a run file"
+	}
+	return ""
+}
+
+// dataNames are the datasets of the suite.
+func (l *loader) dataNames() (out []string) {
+	for _, def := range l.table.defs {
+		if def.rows != nil {
+			out = append(out, def.rows.files...)
+		}
+	}
+	return out
+}
+
+// programNode is a program with its node.
+type programNode struct {
+	of   *Program
+	node yaml.Map
+}
+
+// onTimeoutKey is a key of programs and endpoints.
+func onTimeoutKey() yaml.Key {
+	return key("onTimeout", yaml.Word("error", "score"), "score: what is there when the time is up is scored; error when not given.")
+}
+
+func scoresLate(m yaml.Map) bool { return m.Get("onTimeout").Word("error", "score") == "score" }
+
+func cleanName(n yaml.Node) string {
+	if n.IsZero() {
+		return ""
+	}
+	return path.Clean(n.Str())
+}
+
+// namedFiles are the files and folders of the project that the command names, by their index in Command.
+func (l *loader) namedFiles(p *Program) map[int]string {
+	out := map[int]string{}
+	for i, word := range p.Command {
+		clean := path.Clean(word)
+		if (i > 0 || strings.Contains(word, "/")) && l.inFolder(word) && clean != "." && !strings.HasSuffix("/"+clean, "/..") {
+			out[i] = clean
+		}
+	}
+	return out
+}
+
+// noteCommand notes the files of the commands of scorers, tools and prompts, which a program under test does not see.
+func (s *Suite) noteCommand(words []string) {
+	names := s.filesOf(words)
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	for name := range names {
+		s.files.commands[path.Clean(name)] = true
+	}
+}
+
+func (f *sourceFiles) isVerifier(name string) bool {
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if f.commands[dir+"/"] {
+			return true
+		}
+	}
+	return false
+}
