@@ -136,6 +136,7 @@ const (
 	RuleErrors      RuleName = "errors"
 	RuleFailures    RuleName = "failures" // of a gate without a rule about outcomes
 	RuleBlocked     RuleName = "blocked"
+	RuleIntegrity   RuleName = "integrity" // the share of trials of programs that are not clean
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"
 	RuleTotal       RuleName = "baseline total" // the loss since an earlier baseline of the same name

@@ -57,7 +57,7 @@ type more struct {
 	class                uint32 // place in classes, from 1; 0: no classification
 }
 
-type flags uint8
+type flags uint16
 
 const (
 	isQuarantined flags = 1 << iota
@@ -66,6 +66,10 @@ const (
 	isUnused       // answered, but not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
+	isClean
+	isOpen
+	isTainted
+	isLate // its time was up, and what was there was scored
 )
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written, and a hash of others.

@@ -42,6 +42,8 @@ type scannedTiming struct {
 	StartedAt string  `json:"startedAt"` // of the first attempt
 	LatencyMs float64 `json:"latencyMs"`
 	Attempts  int     `json:"attempts"`
+	Integrity string  `json:"integrity"`
+	Limit     string  `json:"limit"`
 }
 
 type scannedScore struct {
@@ -98,6 +100,17 @@ func (r *scannedTrial) scan(data []byte) error {
 func (r *scannedTrial) flags() (f flags) {
 	if needless(eval.Skip.Ending(nil, r.SkipReason)) {
 		f |= isSkippedEarly
+	}
+	switch eval.Integrity(r.Timing.Integrity) {
+	case eval.Clean:
+		f |= isClean
+	case eval.Open:
+		f |= isOpen
+	case eval.Tainted:
+		f |= isTainted
+	}
+	if r.Timing.Limit == eval.LimitTime {
+		f |= isLate
 	}
 	f |= r.Response.flags()
 	for i := range r.Turns {

@@ -18,6 +18,9 @@ type Summary struct {
 	// PartlyBlocked are the answers that were blocked after some text, and Cut the answers that reached their limit of
 	// tokens.
 	PartlyBlocked, Cut int
+	Integrity          IntegrityCounts
+	// Late are the trials that were scored when their time was up.
+	Late int
 	// SkippedEarly are the skips of trials that did not have to run: the verdict was known.
 	SkippedEarly int
 	Suites       []SuiteSummary // in the order of the plan
@@ -41,6 +44,24 @@ func (s *Summary) Arms(yield func(*SuiteSummary, *ArmSummary) bool) {
 				return
 			}
 		}
+	}
+}
+
+// IntegrityCounts counts trials of programs by whether they could have seen the right answers.
+type IntegrityCounts struct {
+	Clean   int `json:"clean"`
+	Open    int `json:"open"`
+	Tainted int `json:"tainted"`
+}
+
+func (c *IntegrityCounts) add(f flags) {
+	switch {
+	case f&isClean != 0:
+		c.Clean++
+	case f&isOpen != 0:
+		c.Open++
+	case f&isTainted != 0:
+		c.Tainted++
 	}
 }
 
@@ -107,11 +128,13 @@ func (s *SuiteSummary) OwnCases() int { return s.Cases - s.Earlier }
 
 // ArmSummary is one arm of a run in numbers.
 type ArmSummary struct {
-	Name    string
-	Counts  eval.Counts
-	Cases   CaseCounts
-	Tokens  Tokens
-	Repeats RepeatCounts
+	Name      string
+	Counts    eval.Counts
+	Integrity IntegrityCounts
+	Late      int
+	Cases     CaseCounts
+	Tokens    Tokens
+	Repeats   RepeatCounts
 
 	// What follows is over the trials that count for the gate: those of cases in quarantine do not, nor answers that came when the
 	// verdict was known.
@@ -216,6 +239,10 @@ func (s *Summary) add(r *digest) {
 	if r.flags&isCut != 0 {
 		s.Cut++
 	}
+	s.Integrity.add(r.flags)
+	if r.flags&isLate != 0 {
+		s.Late++
+	}
 }
 
 func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
@@ -289,6 +316,10 @@ func (a *armTally) add(r *digest) {
 		a.quarantined = r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
+	a.arm.Integrity.add(r.flags)
+	if r.flags&isLate != 0 {
+		a.arm.Late++
+	}
 	a.counts.Add(r.outcome)
 	a.arm.Tokens.add(tokensOf(r.usage))
 	if r.flags&(isQuarantined|isUnused) != 0 {

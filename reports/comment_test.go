@@ -298,7 +298,7 @@ func TestReportsOfNothingAreWhole(t *testing.T) {
 	d := manyFailures(t, 0, "")
 	for format, want := range map[string]string{
 		"junit":    "<testsuites></testsuites>",
-		"csv":      ",caseId\r\n",
+		"csv":      ",caseId,integrity,limit\r\n",
 		"markdown": "0 cases, 0 trials: 0 passed",
 		"github":   "",
 	} {

@@ -67,7 +67,7 @@ func metricNames(d *journal.Document) []string {
 var csvColumns = []string{
 	"suite", "case", "arm", "target", "prompt", "model", "repeat", "outcome", "reason", "answer", "finishReason", "blocked",
 	"promptTokens", "outputTokens", "totalTokens", "tokensSource", "latencyMs", "firstTokenMs", "attempts", "errorKind", "errorStatus",
-	"tags", "cluster", "quarantine", "emulator", "at", "n", "id", "caseId",
+	"tags", "cluster", "quarantine", "emulator", "at", "n", "id", "caseId", "integrity", "limit",
 }
 
 func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
@@ -86,6 +86,11 @@ func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
 		row, cell(strings.Join(r.Tags, ", ")), cell(r.Cluster), cell(quarantine), strconv.FormatBool(run.Emulator && app == ""), cell(r.At),
 		strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID),
 	)
+	if t := r.Timing; t != nil {
+		row = append(row, cell(string(t.Integrity)), cell(t.Limit))
+	} else {
+		row = append(row, "", "")
+	}
 	for _, name := range metrics {
 		row = append(row, csvMetric(r, name))
 	}

@@ -103,7 +103,8 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 			}
 			b := newBox(t, nil, map[string]string{
 				"agent.sh": "exec 3>\"$ALIVE\"\n" + test.script + "\n",
-				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, program: {command: [sh, agent.sh], env: [ALIVE], timeout: " + timeout + "}}]\n" +
+				"suite.yaml": "version: 1\nname: s\n" +
+					"targets: [{name: t, program: {command: [sh, agent.sh], env: [ALIVE], timeout: " + timeout + "}}]\n" +
 					"prompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: done}]}]\n",
 			})
 			b.env = append(b.env, "ALIVE="+b.path("alive"))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -120,10 +121,34 @@ func (r *rulings) values(g *eval.GateConfig) {
 	if g.BlockedMax != nil {
 		r.share(journal.RuleBlocked, r.suite.Blocked, *g.BlockedMax, eval.CodeFailed)
 	}
+	if g.Integrity != "" {
+		r.integrity()
+	}
 	if g.MaxQuarantined != nil {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.OwnCases()))
 		r.value(journal.GateRule{RuleName: journal.RuleQuarantined, Limit: *g.MaxQuarantined}, &share)
 	}
+}
+
+// integrity wants every trial of a program that ran to be clean; those without a mark, such as recorded ones, are not.
+func (r *rulings) integrity() {
+	ran, clean := 0, 0
+	for i := range r.suite.Arms {
+		arm := &r.suite.Arms[i]
+		name, _, _ := strings.Cut(arm.Name, "/")
+		if t := r.doc.Run.Target(r.suite.Name, name); t == nil || t.App == "" || t.App == "echo" || strings.Contains(t.App, "://") {
+			continue
+		}
+		ran += arm.Counts.Ran()
+		clean += arm.Integrity.Clean
+	}
+	rule := journal.GateRule{RuleName: journal.RuleIntegrity, Standing: journal.RuleHolds}
+	if ran == 0 || clean == ran {
+		r.add(rule, eval.CodeOK)
+		return
+	}
+	rule.Standing, rule.Found = journal.RuleBroken, journal.RuleValue(float64(ran-clean)/float64(ran))
+	r.add(rule, eval.CodeFailed)
 }
 
 func known(v float64, ok bool) *float64 {

@@ -63,10 +63,13 @@ type totals struct {
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
 	// Cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
-	Cut     cut                `json:"cut"`
-	Tokens  journal.Tokens     `json:"tokens"`
-	Judging *judging           `json:"judging,omitempty"` // calls of judges; not included in Tokens
-	Cases   journal.CaseCounts `json:"cases"`
+	Cut cut `json:"cut"`
+	// Integrity counts the trials of programs; nil without one. Late counts those that were scored when their time was up.
+	Integrity *journal.IntegrityCounts `json:"integrity,omitempty"`
+	Late      int                      `json:"late,omitempty"`
+	Tokens    journal.Tokens           `json:"tokens"`
+	Judging   *judging                 `json:"judging,omitempty"` // calls of judges; not included in Tokens
+	Cases     journal.CaseCounts       `json:"cases"`
 }
 
 // cut counts incomplete answers by reason.
@@ -170,6 +173,10 @@ func newTotals(d *journal.Document) totals {
 		Judging: JudgingOf(d),
 		Cases:   cases.In(s.Cases, cases.rules),
 	}
+	if s.Integrity != (journal.IntegrityCounts{}) {
+		out.Integrity = &s.Integrity
+	}
+	out.Late = s.Late
 	if rate, ok := s.PassRate(); ok {
 		out.PassRate = &rate
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// CutAnswers counts the answers that are not whole, "" when there are none.
+// CutAnswers counts the answers that are not whole, and the trials of programs by their integrity; "" when there are none.
 func CutAnswers(s *journal.Summary) string {
 	var out []string
 	if s.Cut > 0 {
@@ -17,6 +17,12 @@ func CutAnswers(s *journal.Summary) string {
 	}
 	if s.PartlyBlocked > 0 {
 		out = append(out, diag.Count(s.PartlyBlocked, "answer")+" blocked after some text")
+	}
+	if s.Late > 0 {
+		out = append(out, diag.Count(s.Late, "trial")+" scored when the time was up")
+	}
+	if c := s.Integrity; c != (journal.IntegrityCounts{}) {
+		out = append(out, fmt.Sprintf("integrity: %d clean, %d open, %d tainted", c.Clean, c.Open, c.Tainted))
 	}
 	return strings.Join(out, ", ")
 }

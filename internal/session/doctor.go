@@ -117,8 +117,31 @@ func (d *Doctor) applications(j *Job) {
 			}
 		}
 	}
+	d.sandbox(j)
 	if len(named) > 0 {
 		d.ok("apps", "the suites test %s; none is called here", strings.Join(named, ", "))
+	}
+}
+
+// sandbox says whether programs can be confined, where a suite wants it.
+func (d *Doctor) sandbox(j *Job) {
+	wanted, needed := false, false
+	for _, s := range j.Suites {
+		for _, t := range s.Targets {
+			if p, ok := t.Of.(*suite.Program); ok {
+				needed = needed || p.Confined.Kind == suite.SandboxBwrap
+				wanted = wanted || needed || p.Confined.Kind == suite.SandboxAuto
+			}
+		}
+	}
+	switch err := bwrapWorks(); {
+	case !wanted:
+	case err == nil:
+		d.ok("sandbox", "bubblewrap works: %s", bwrapPath())
+	case needed:
+		d.problem("sandbox", eval.CodeBadInput, err.Error(), "`sandbox: auto` runs without one", "agents#confine-the-agent")
+	default:
+		d.warning("sandbox", err.Error(), "trials are `open` until then", "agents#confine-the-agent")
 	}
 }
 
