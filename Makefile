@@ -10,7 +10,7 @@ ALLOWING := examples/suites/race.yaml examples/suites/classify.yaml
 GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml $(ALLOWING),$(wildcard examples/suites/*.yaml))
 FUZZTIME ?= 60s
 BENCH    ?= .
-# The race detector watches our packages, and what they share with others through interfaces, buffers and reflection. It leaves out
+# The race detector watches our packages but the formulas of statistics, and what they share with others through interfaces, buffers and reflection. It leaves out
 # packages of others that only compute, on memory of one goroutine: parsers, formatters, arithmetic. Instrumenting them makes tests
 # several times slower and shows nothing. Those of SHARING also hand data over by a sync.Map, a pool or a mutex. They are compiled
 # without inlining, so that they call the instrumented functions of sync and the detector still sees the order; inlined, an atomic
@@ -22,7 +22,7 @@ UNWATCHED := modernc.org/sqlite/lib regexp regexp/syntax compress/flate unicode 
   encoding/csv encoding/base64 encoding/hex strconv internal/strconv fmt internal/fmtsort sort math math/bits hash/crc32 \
   text/template/parse github.com/tidwall/gjson github.com/tidwall/match \
   github.com/expr-lang/expr/parser github.com/expr-lang/expr/parser/lexer
-SHARING  := encoding/json encoding/xml math/big github.com/itchyny/gojq
+SHARING  := encoding/json encoding/xml math/big github.com/itchyny/gojq github.com/evalrun/evalrun/internal/stats
 RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0') \
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
