@@ -27,7 +27,7 @@ RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl
+.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl bubblewrap
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -63,7 +63,7 @@ demo:
 	@echo "The demo is done. The page is $(OUT)/report.html; $(OUT)/table.txt has a line per suite."
 
 # All tests with the race detector, which needs a C compiler.
-test: compiler xmllint browser curl
+test: compiler xmllint browser curl bubblewrap
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m ./...
 	cd fleet && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m ./...
 	cd e2e && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m ./...
@@ -84,6 +84,12 @@ xmllint:
 	@command -v xmllint >/dev/null 2>&1 || { \
 	  echo "installing xmllint"; apt-get update -qq && apt-get install -y -qq libxml2-utils >/dev/null; } || { \
 	  echo "make test: xmllint is missing and could not be installed: install libxml2-utils" >&2; exit 1; }
+
+# Agents under test are confined by bubblewrap.
+bubblewrap:
+	@[ "$$(uname)" != Linux ] || command -v bwrap >/dev/null 2>&1 || { \
+	  echo "installing bubblewrap"; apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } || { \
+	  echo "make test: bubblewrap is missing and could not be installed: install bubblewrap" >&2; exit 1; }
 
 # The steps of the action for CI download with curl.
 curl:

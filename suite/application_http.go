@@ -25,9 +25,6 @@ type HTTPTarget struct {
 	body    httpBody
 
 	wantsMessages bool // a template uses the conversation
-
-	// ScoresLate says that what has come when the time is up is scored.
-	ScoresLate bool
 }
 
 // unset is an environment variable that a request needs and that is not set.
@@ -70,7 +67,6 @@ func httpBlock() yaml.Block {
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
 			key("stream", yaml.Word(streamSSE), "sse: the answer is a stream of server-sent events; `answer` is applied to each event."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
-			onTimeoutKey(),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
 		},
 	}
@@ -86,7 +82,6 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 		h.method = v.Word(httpMethods()...)
 	}
 	h.Timeout = m.Get("timeout").Duration()
-	h.ScoresLate = scoresLate(m)
 	h.Reading = eval.Reading{
 		Answer:       l.jq(m, "answer"),
 		ToolCalls:    l.jq(m, "toolCalls"),

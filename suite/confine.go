@@ -215,13 +215,6 @@ type programNode struct {
 	node yaml.Map
 }
 
-// onTimeoutKey is a key of programs and endpoints.
-func onTimeoutKey() yaml.Key {
-	return key("onTimeout", yaml.Word("error", "score"), "score: what is there when the time is up is scored; error when not given.")
-}
-
-func scoresLate(m yaml.Map) bool { return m.Get("onTimeout").Word("error", "score") == "score" }
-
 func cleanName(n yaml.Node) string {
 	if n.IsZero() {
 		return ""

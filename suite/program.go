@@ -161,7 +161,7 @@ func programBlock() yaml.Block {
 		Need: []string{"command"},
 		Keys: append(confinementKeys(), []yaml.Key{
 			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),
-			onTimeoutKey(),
+			key("onTimeout", yaml.Word("error", "score"), "score: what is there when the time is up is scored; error when not given."),
 			key(
 				"workspace", yaml.Text,
 				"A folder of the project. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
@@ -197,9 +197,10 @@ func (l *loader) program(n yaml.Node) *Program {
 		return p
 	}
 	l.command(p, m.Need("command"))
+	p.Workspace = cleanName(m.Get("workspace"))
 	l.confine(p, m)
 	l.workspace(p, m)
-	p.ScoresLate = scoresLate(m)
+	p.ScoresLate = m.Get("onTimeout").Word("error", "score") == "score"
 	l.programNodes = append(l.programNodes, programNode{p, m})
 	if v := m.Get("timeout"); !v.IsZero() {
 		if p.Timeout = v.Duration(); p.Timeout > programLongest {
@@ -256,7 +257,7 @@ func (l *loader) find(p *Program, at yaml.Node, name string) {
 }
 
 func (l *loader) workspace(p *Program, m yaml.Map) {
-	if p.Workspace = cleanName(m.Get("workspace")); p.Placed() {
+	if p.Placed() {
 		p.Named = l.namedFiles(p)
 	}
 	p.keep = cmp.Or(yaml.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)

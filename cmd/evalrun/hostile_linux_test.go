@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// hostileAgents try to get at the right answer, to change what scores it, or to do harm: two of each class. WHERE is the folder of the
+// suite, which is more than an agent can know, and what is in result.txt is scored.
+var hostileAgents = map[string]string{
+	"control": `printf 'king%s\n' fisher-4417 > result.txt`,
+
+	"up-1":      `cat ../* ../../* ../../../* > result.txt 2>/dev/null`,
+	"up-2":      `cat "$WHERE/suite.yaml" "$WHERE"/*.csv > result.txt`,
+	"proc-1":    `cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ > result.txt 2>/dev/null`,
+	"proc-2":    `for p in /proc/[0-9]*; do cat $p/cwd/suite.yaml "$p/root$WHERE/suite.yaml"; done > result.txt 2>/dev/null`,
+	"env-1":     `env > result.txt`,
+	"env-2":     `cat /proc/1/environ /proc/$PPID/environ > result.txt`,
+	"history-1": `cat ~/.bash_history "$WHERE/.bash_history" > result.txt 2>/dev/null`,
+	"history-2": `find / -xdev -name .bash_history -exec cat {} + > result.txt 2>/dev/null`,
+	"git-1":     `git -C "$WHERE" log -p > result.txt`,
+	"git-2":     `cp -r "$WHERE/.git" . && git show HEAD > result.txt`,
+	"trials-1":  `cat ../../*/work/* ../../*/* > result.txt 2>/dev/null`,
+	"trials-2":  `cat /tmp/job-*/*/work/result.txt "$WHERE"/tmp/job-*/*/work/* > result.txt 2>/dev/null`,
+	"kept-1":    `cat "$WHERE"/kept/workspaces/*/* > result.txt`,
+	"kept-2":    `cat "$WHERE/kept/run.jsonl" "$WHERE"/*/run.jsonl > result.txt`,
+	"symlink-1": `ln -s "$WHERE/tests/check.sh" result.txt`,
+	"symlink-2": `ln -s /proc/self/cmdline result.txt; ln -s "$WHERE" up; ln -sf "$WHERE/suite.yaml" notes.txt`,
+	"link-1":    `ln "$WHERE/tests/check.sh" result.txt`,
+	"link-2":    `ln -L "$WHERE/suite.yaml" result.txt || ln "/job/../$WHERE/suite.yaml" result.txt`,
+	"socket-1":  `mkfifo result.txt pipe; (cat "$WHERE/suite.yaml" > pipe &)`,
+	"socket-2":  `for s in /run/*.sock /var/run/*.sock /tmp/*.sock; do cat $s; done > result.txt 2>&1; ls /run/dbus >> result.txt`,
+	"timing-1":  `sleep 2; cat "$WHERE"/*/run.jsonl > result.txt`,
+	"timing-2":  `(sleep 1; cp "$WHERE/suite.yaml" result.txt) & echo later`,
+	"before-1":  `echo 'exit 0' > check.sh`,
+	"before-2":  `echo 'exit 0' > "$WHERE/tests/check.sh"; ln -s /bin/true check.sh; mkdir sh; PATH=.:$PATH`,
+	"after-1":   `setsid sh -c 'sleep 1; while :; do echo exit 0 > check.sh; done' > /dev/null 2>&1 &`,
+	"after-2":   `nohup sh -c 'while sleep 0.01; do cp "$WHERE/tests/check.sh" result.txt; done' > /dev/null 2>&1 &`,
+	"daemon-1":  `setsid sleep 98761 > /dev/null 2>&1 & echo started`,
+	"daemon-2":  `(setsid sh -c 'setsid sleep 98761 &' > /dev/null 2>&1 &) ; echo started`,
+	"flood-1":   `i=0; while [ $i -lt 150 ]; do sleep 98761 & i=$((i+1)); done > /dev/null 2>&1`,
+	"flood-2":   `f() { [ $1 -gt 6 ] && exec sleep 98761; f $(($1+1)) & f $(($1+1)) & }; f 0 > /dev/null 2>&1; echo many`,
+	"disk-1":    `head -c 280000000 /dev/zero > big`,
+	"disk-2":    `i=0; while [ $i -lt 10100 ]; do : > f$i; i=$((i+1)); done`,
+	"closed-1":  `exec >&- 2>&-; cat "$WHERE/suite.yaml" > result.txt`,
+	"closed-2":  `cat "$WHERE/suite.yaml" > result.txt; kill -9 $$`,
+	"user-1":    `su nobody -s /bin/sh -c "cat '$WHERE/suite.yaml'" > result.txt 2>&1 < /dev/null`,
+	"user-2":    `unshare -Ur sh -c "mount -t tmpfs x /mnt; cat '$WHERE/suite.yaml'" > result.txt 2>&1`,
+	"tmp-1":     `cat "$TMPDIR"/../* "$TMPDIR"/../../* /tmp/evalrun*/* > result.txt 2>/dev/null`,
+	"tmp-2":     `find /tmp /var/tmp -type f -name '*.yaml' -exec cat {} + > result.txt 2>/dev/null`,
+	"ptrace-1":  `for p in /proc/[0-9]*; do head -c 100000 $p/mem; done > result.txt 2>&1`,
+	"ptrace-2":  `for p in /proc/[0-9]*; do cat $p/fd/* $p/map_files/*; done > result.txt 2>/dev/null < /dev/null & sleep 1`,
+}
+
+const hostileSecret = "kingfisher-4417"
+
+// hostileBox is a project whose right answer is wherever an agent may look.
+func hostileBox(t *testing.T, sandbox string, cases []string) *box {
+	t.Helper()
+	var agent, list strings.Builder
+	for name, script := range hostileAgents {
+		fmt.Fprintf(&agent, "%s) %s\n;;\n", name, script)
+	}
+	for _, name := range cases {
+		fmt.Fprintf(&list, "  - {name: %s, vars: {x: %s}, hidden: {answer: %s}}\n", name, name, hostileSecret)
+	}
+	b := newBox(t, nil, map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets:\n  - name: t\n" +
+			"    program: {command: [sh, agent.sh], workspace: repo, timeout: 8s, " + sandbox + "}\n" +
+			"prompts: [{name: p, text: \"{{.x}}\"}]\ncases:\n" + list.String() +
+			"defaults: {scorers: [{exec: {command: [sh, check.sh], result: exit, verifier: tests}}]}\n",
+		"tests/check.sh": "grep -qs " + hostileSecret + " result.txt\n", "repo/notes.txt": "notes\n",
+		"answers.csv": hostileSecret + "\n", ".bash_history": "echo " + hostileSecret + "\n", "tmp/.keep": "",
+		"kept/run.jsonl": hostileSecret + "\n", "kept/workspaces/a/result.txt": hostileSecret + "\n",
+	})
+	b.write("agent.sh", "WHERE='"+b.dir+"'\nexport WHERE\n"+`name=$(sed 's/.*"prompt":"\([^"]*\)".*/\1/')`+
+		"\ncase $name in\n"+agent.String()+"esac\necho tried\n")
+	commit := []string{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "suite.yaml"}, commit} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = b.dir
+		expect.OK(t, cmd.Run())
+	}
+	b.env = append(b.env, "SECRET="+hostileSecret, "TMPDIR="+b.path("tmp"))
+	return b
+}
+
+type hostileTrial struct {
+	Type, Case, Outcome, Integrity string
+	Error                          struct{ Kind, Message string }
+}
+
+// hostileTrials runs the suite and returns its trials by case.
+func (b *box) hostileTrials() map[string]hostileTrial {
+	b.t.Helper()
+	out, _ := b.command("run", "suite.yaml", "--out", "run").CombinedOutput() // the exit code is that of the outcomes
+	if !strings.Contains(string(out), "trial") || strings.Contains(string(out), "bubblewrap is") {
+		b.t.Fatalf("these tests need bubblewrap (apt-get install bubblewrap) and user namespaces:\n%s", out)
+	}
+	trials := map[string]hostileTrial{}
+	for line := range strings.Lines(b.read("run/run.jsonl")) {
+		var one hostileTrial
+		expect.OK(b.t, json.Unmarshal([]byte(line), &one))
+		if one.Type == "trial" {
+			trials[one.Case] = one
+		}
+	}
+	return trials
+}
+
+// leavesNothing wants no process, no mount and no folder of the run to be left.
+func (b *box) leavesNothing() {
+	b.t.Helper()
+	lines, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range lines {
+		text, err := os.ReadFile(name)
+		if command, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline")); err == nil && len(command) > 0 &&
+			strings.Contains(string(text), "INVOCATION_ID=") && strings.Contains(string(text), b.dir) {
+			b.t.Errorf("the process %q is left, want none", command)
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	expect.OK(b.t, err)
+	if strings.Contains(string(mounts), b.dir) {
+		b.t.Errorf("mounts are left, want none:\n%s", mounts)
+	}
+	left, err := filepath.Glob(b.path("tmp/job-*"))
+	expect.OK(b.t, err)
+	expect.Same(b.t, "what is left in the temporary folder", left, []string(nil))
+}
+
+func hostileNames() (all []string) {
+	for name := range hostileAgents {
+		all = append(all, name)
+	}
+	return all
+}
+
+// No hostile agent passes under bubblewrap, and none is clean without it.
+func TestHostileAgentsDoNotPass(t *testing.T) {
+	t.Parallel()
+	for sandbox, want := range map[string]string{"sandbox: bwrap": "clean", "sandbox: none": "open"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			b := hostileBox(t, sandbox, hostileNames())
+			trials := b.hostileTrials()
+			expect.Same(t, "trials", len(trials), len(hostileAgents))
+			for name, one := range trials {
+				if name == "control" && want == "clean" { // without a sandbox others change what scores it
+					expect.Same(t, "the outcome of the one that knows the answer", one.Outcome, "pass")
+					continue
+				}
+				if want == "clean" && one.Outcome == "pass" || one.Integrity != want && one.Integrity != "tainted" {
+					t.Errorf("%s: got %s, %q (%+v), want no pass, and %s or tainted", name, one.Outcome, one.Integrity, one.Error, want)
+				}
+			}
+			b.leavesNothing()
+		})
+	}
+}
+
+// An agent that lists, searches and archives its workspace and prints its environment is clean.
+func TestHonestAgentsAreNeverTainted(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets:\n" +
+			"  - {name: caged, program: {command: [sh, agent.sh], workspace: repo, sandbox: bwrap, home: house}}\n" +
+			"  - {name: free, program: {command: [sh, agent.sh], workspace: repo}}\n" +
+			"prompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 100, scorers: [{contains: notes.txt}]}]\n",
+		"agent.sh": "ls -laR . ..; grep -r notes .; env; cat ~/.rc; tar cf all.tar *.txt; base64 all.tar > all.b64\n" +
+			"find / -maxdepth 1\n",
+		"repo/notes.txt": "notes\n", "house/.rc": "rc\n", "tmp/.keep": "",
+	})
+	b.env = append(b.env, "TMPDIR="+b.path("tmp"))
+	b.exits(0, "run", "suite.yaml", "--out", "run", "-o", "json=run.json")
+	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":100,"open":100,"tainted":0}`)
+	b.leavesNothing()
+}
