@@ -20,10 +20,13 @@ func (r *Result) Withhold() {
 		r.Response = new(r.Response.withheld())
 	}
 	r.Usage = r.Usage.withheld()
+	if r.Timing != nil {
+		r.Timing = new(r.Timing.withheld())
+	}
 	r.Calls = slices.Clone(r.Calls)
 	for i := range r.Calls {
 		t := &r.Calls[i]
-		t.Response = t.withheld()
+		t.Response, t.Timing = t.withheld(), t.Timing.withheld()
 		t.Usage.Extra = nil
 		t.Results = withheldResults(t.Results)
 	}
@@ -39,6 +42,12 @@ func (r *Result) Withhold() {
 		r.Judgements[i].Withhold()
 	}
 	r.Ending = r.withheldEnding()
+}
+
+// withheld is the timing with plain words alone.
+func (t Timing) withheld() Timing {
+	t.Integrity, t.Limit = Integrity(word(string(t.Integrity))), word(t.Limit)
+	return t
 }
 
 // withheldEnding is the ending without the words of an error that may quote a prompt or an answer.
