@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -16,7 +17,6 @@ var update = flag.Bool("update", false, "write the counts into the page about im
 // The page about imports has the number of types that become scorers, and names the others.
 func TestThePageCountsTypes(t *testing.T) {
 	t.Parallel()
-	const page = "../../docs/how-to/import-promptfoo.md"
 	lists := published(t)
 	types := slices.Sorted(slices.Values(slices.Concat(lists["types"], lists["special"])))
 	var unscored []string
@@ -26,18 +26,29 @@ func TestThePageCountsTypes(t *testing.T) {
 		}
 	}
 	const begin = "| types of checks | "
-	want := fmt.Sprintf("%s%d of the %d of promptfoo 0.121.20 become scorers |\n| types that are always `unscored` | %s |",
-		begin, len(types)-len(unscored), len(types), strings.Join(unscored, ", "))
-	data, err := os.ReadFile(page)
+	onPage(t, begin, "\n\n### Counts", fmt.Sprintf("%d of the %d of promptfoo 0.121.20 become scorers |\n| types that are always `unscored` | %s |",
+		len(types)-len(unscored), len(types), strings.Join(unscored, ", ")))
+}
+
+var page sync.Mutex // the tests that -update writes by
+
+// onPage wants the page about imports to have a text between two others.
+func onPage(t *testing.T, begin, end, want string) {
+	t.Helper()
+	page.Lock()
+	defer page.Unlock()
+	const name = "../../docs/how-to/import-promptfoo.md"
+	data, err := os.ReadFile(name)
 	expect.OK(t, err)
-	before, rest, _ := strings.Cut(string(data), begin)
-	_, after, found := strings.Cut(rest, "\n\n## Where outcomes differ")
-	if !found {
-		t.Fatal("got no paragraph about types, want one before `Where outcomes differ`")
+	before, rest, found := strings.Cut(string(data), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("got nothing between %q and %q, want it on the page", begin, end)
 	}
-	if after = "\n\n## Where outcomes differ" + after; *update {
-		expect.OK(t, os.WriteFile(page, []byte(before+want+after), 0o600))
+	want = before + begin + want + end + after
+	if *update {
+		expect.OK(t, os.WriteFile(name, []byte(want), 0o600))
 		return
 	}
-	expect.Same(t, "page; update it with -update", string(data), before+want+after)
+	expect.Same(t, "page; update it with -update", string(data), want)
 }
