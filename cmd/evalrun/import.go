@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/promptfoo"
 )
 
@@ -23,7 +24,7 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Short: "Turn another tool's configuration into a suite", Args: cobra.ArbitraryArgs,
 		Long: "Turns the configuration of another tool into a suite. It reads files below the configuration's folder,\n" +
-			"or below --root, runs nothing and fetches nothing.",
+			"or below --root, runs nothing, and fetches nothing but images with --fetch-images.",
 		Example: "  evalrun import promptfoo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -45,6 +46,7 @@ func (a *app) importCommand() *cobra.Command {
 
 func (a *app) importPromptfooCommand() *cobra.Command {
 	var o importOptions
+	images := ""
 	cmd := &cobra.Command{
 		Use:   "promptfoo [promptfooconfig.yaml]",
 		Short: "Turn a promptfoo configuration into a suite",
@@ -53,7 +55,12 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 			"imported, imported with a difference, not expressible, or ignored by promptfoo itself. TODO comments in the\n" +
 			"suite mark what it cannot express.",
 		Example: "  evalrun import promptfoo\n  evalrun import promptfoo evals/promptfooconfig.yaml --out evals/suite --strict",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if images != "" {
+				o.Fetch = func(address string) ([]byte, string, error) {
+					return wire.FetchImage(cmd.Context(), address, strings.Split(images, ","))
+				}
+			}
 			return a.importPromptfoo(append(args, "")[0], o)
 		},
 	}
@@ -64,6 +71,10 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 		&o.Root, "root", "", "read files below `DIR`, for a configuration that names ../ (default its own folder)",
 	)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
+	cmd.Flags().StringVar(
+		&images, "fetch-images", "", "fetch images of prompts, of public hosts and of those in `HOSTS` (comma-separated)",
+	)
+	cmd.Flags().Lookup("fetch-images").NoOptDefVal = "public"
 	flags.MaxTrials(cmd.Flags(), &o.MaxTrials)
 	return cmd
 }

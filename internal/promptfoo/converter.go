@@ -64,6 +64,9 @@ type converter struct {
 
 	targetNames, promptNames, metricNames, dataNames, templateNames, configNames names
 
+	fetch  func(address string) (data []byte, ending string, err error) // nil: nothing is fetched
+	images map[string]string                                            // files of images by their addresses
+
 	byRef     map[string][]*prompt // prompts by references to them
 	inlined   map[string]string    // files with inline code, by their kind, ending and content
 	templates map[string]string    // files with prompts of judges, by judge and content
@@ -82,6 +85,7 @@ func newConverter(s *configSource) *converter {
 		typed:     map[string]bool{},
 		json:      map[string]bool{},
 		byRef:     map[string][]*prompt{},
+		images:    map[string]string{},
 		inlined:   map[string]string{},
 		templates: map[string]string{},
 		codeNames: map[string]int{},

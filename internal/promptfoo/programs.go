@@ -169,6 +169,8 @@ type Options struct {
 	Out string
 	// MaxTrials is the most trials that the suite may have; 0 is suite.DefaultMaxTrials.
 	MaxTrials int
+	// Fetch gets an image and the ending of its file; nil fetches nothing.
+	Fetch func(address string) (data []byte, ending string, err error)
 }
 
 func open(name string, o Options, problems *Problems) (*configSource, error) {

@@ -1,5 +1,5 @@
 // Package promptfoo converts a promptfoo configuration, or the evals of an Agent Skill, to a suite. It reads only regular
-// files below the configuration's folder, and runs and fetches nothing. The report lists every key of the source: imported,
+// files below the configuration's folder, and runs nothing; what it fetches are images, with Options.Fetch alone. The report lists every key of the source: imported,
 // imported with a difference, not expressible, or ignored by promptfoo itself.
 package promptfoo
 
@@ -152,7 +152,7 @@ func Read(path string, o Options, problems *Problems) (*Import, error) {
 		return nil, nil
 	}
 	c := newConverter(src)
-	c.maxTrials = o.MaxTrials
+	c.maxTrials, c.fetch = o.MaxTrials, o.Fetch
 	top := c.at(root)
 	c.config(top)
 	if problem, hint := suite.TooMany(c.products, o.MaxTrials); problem != "" {
@@ -196,6 +196,9 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 		return nil, err
 	}
 	for name, data := range c.files {
+		if strings.HasPrefix(name, imagesDir+"/") {
+			continue
+		}
 		c.files[name] = []byte(c.fates.secrets.outOf(string(data)))
 	}
 	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs(), converted: c.source.converted}, nil

@@ -514,13 +514,23 @@ func (c *converter) content(p *prompt, t chatTurn) (yamlValue, bool) {
 				return nil, false
 			}
 			out.add(one("text", textValue(text)))
+		case "image_url", "input_image", "image":
+			name, why := c.image(part)
+			if why != "" {
+				p.at.todo("%s", why)
+				return nil, false
+			}
+			if !part.get("image_url").get("detail").IsZero() || !part.get("detail").IsZero() {
+				p.at.differs("`detail` of images is not sent")
+			}
+			out.add(one("image", textValue(name)))
 		default:
 			p.at.todo("a part of the type `%s` has no counterpart; write `image: FILE` or `data: FILE`", kind)
 			return nil, false
 		}
 	}
-	if len(out.items) == 1 {
-		return out.items[0].value.(*mapping).get("text"), true
+	if text := out.items[0].value.(*mapping).get("text"); len(out.items) == 1 && text != nil {
+		return text, true
 	}
 	return out, true
 }
