@@ -99,8 +99,8 @@ func (a *app) importEvalsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Out, "out", "", "write the suite into `DIR`, empty or new (default "+importFolder+" next to the file)")
-	cmd.Flags().StringArrayVar(&o.Targets, "target", nil, "test `VENDOR:MODEL`, or a program by its command line (repeatable)")
-	cmd.Flags().StringVar(&o.Judge, "judge", "", "judge answers with `VENDOR:MODEL` (default the first model of --target)")
+	cmd.Flags().StringArrayVar(&o.Targets, "target", nil, "test `TARGET`: VENDOR:MODEL, or the command line of a program (repeatable)")
+	cmd.Flags().StringVar(&o.Judge, "judge", "", "judge answers with `MODEL`, written VENDOR:MODEL (default the first model of --target)")
 	cmd.Flags().StringVar(&o.Skill, "skill", "", "find the skill in `DIR` (default the folder with SKILL.md next to the file)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit 1 if the suite cannot express a key")
 	return cmd

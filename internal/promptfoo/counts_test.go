@@ -25,7 +25,8 @@ var keyKinds = [][2]string{
 func keyKind(path string) int {
 	path = strings.NewReplacer("targets", "providers", "defaultTest", "tests", "scenarios", "tests").Replace(path)
 	for i, kind := range keyKinds {
-		if inside := strings.HasPrefix(kind[1], "."); inside && strings.Contains(path+".", kind[1]) || !inside && strings.HasPrefix(path, kind[1]) {
+		inside := strings.HasPrefix(kind[1], ".")
+		if inside && strings.Contains(path+".", kind[1]) || !inside && strings.HasPrefix(path, kind[1]) {
 			return i
 		}
 	}
@@ -64,6 +65,7 @@ func TestThePageCountsKeys(t *testing.T) {
 		n := counts[i]
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", kind[0], n[statusOK], n[statusDiffers], n[statusTODO], n[statusIgnored])
 	}
-	onPage(t, "### Counts\n\n", "\n## Where outcomes differ", fmt.Sprintf("The %d configurations of evalrun's own tests, many of them odd on purpose, have %d keys:\n\n", configs, keys)+
+	head := fmt.Sprintf("The %d configurations of evalrun's own tests, many of them odd on purpose, have %d keys:\n\n", configs, keys)
+	onPage(t, "### Counts\n\n", "\n## Where outcomes differ", head+
 		"| keys | imported | with a difference | not expressible | ignored by promptfoo |\n|---|---|---|---|---|\n"+b.String())
 }

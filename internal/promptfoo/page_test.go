@@ -26,8 +26,10 @@ func TestThePageCountsTypes(t *testing.T) {
 		}
 	}
 	const begin = "| types of checks | "
-	onPage(t, begin, "\n\n### Counts", fmt.Sprintf("%d of the %d of promptfoo 0.121.20 become scorers |\n| types that are always `unscored` | %s |",
-		len(types)-len(unscored), len(types), strings.Join(unscored, ", ")))
+	onPage(t, begin, "\n\n### Counts", fmt.Sprintf(
+		"%d of the %d of promptfoo 0.121.20 become scorers |\n| types that are always `unscored` | %s |",
+		len(types)-len(unscored), len(types), strings.Join(unscored, ", "),
+	))
 }
 
 var page sync.Mutex // the tests that -update writes by

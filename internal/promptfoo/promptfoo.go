@@ -1,6 +1,6 @@
 // Package promptfoo converts a promptfoo configuration, or the evals of an Agent Skill, to a suite. It reads only regular
-// files below the configuration's folder, and runs nothing; what it fetches are images, with Options.Fetch alone. The report lists every key of the source: imported,
-// imported with a difference, not expressible, or ignored by promptfoo itself.
+// files below the configuration's folder, and runs nothing; what it fetches are images, with Options.Fetch alone. The report
+// lists every key of the source: imported, imported with a difference, not expressible, or ignored by promptfoo itself.
 package promptfoo
 
 import (
