@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -284,7 +285,7 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 	if both.Baseline != nil {
 		rule := *both.Baseline
 		rule.Against = c.against(s, rule.Against, of)
-		if err := c.acceptChanges(s, &rule, gate.Baseline, own.Baseline, of.Name); err != nil {
+		if err := cmp.Or(c.acceptChanges(s, &rule, gate.Baseline, own.Baseline, of.Name), c.replacedArm(s, &rule, of)); err != nil {
 			return nil, nil, err
 		}
 		if both.Baseline = &rule; rule.Against == nil {
@@ -294,6 +295,30 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 		}
 	}
 	return both, &eval.GateOrigin{Name: of.Name, Weaker: weaker, Cases: weakerSuite(of.Suite, s), Counts: true}, nil
+}
+
+// replacedArm refuses a comparison with an arm of the run that sends something else in the version whose gate counts: like a baseline
+// file that a change replaces.
+func (c *Checks) replacedArm(s *suite.Suite, rule *eval.BaselineRule, of *Origin) error {
+	against, ok := rule.Against.(eval.BaseArm)
+	if !ok || of.Suite == nil || of.Suite.Unwritten() != (suite.Unwritten{}) || c.Options.AcceptSuiteChanges || c.Options.NoBaseline() {
+		return nil
+	}
+	sends := func(s *suite.Suite) string {
+		for _, a := range s.Arms() {
+			if a.Name() == against.Name {
+				return a.Candidate()
+			}
+		}
+		return ""
+	}
+	if was, is := sends(of.Suite), sends(s); was != is && was != "" && is != "" {
+		return eval.Incomplete(
+			"%s: not comparable, since the arm %s is another one in %s: --accept-suite-changes compares with it",
+			s.Name, against.Name, of.Name,
+		)
+	}
+	return nil
 }
 
 // acceptChanges makes the patterns by which the suite itself accepts removed, changed and quarantined cases count, if the options
