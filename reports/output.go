@@ -105,9 +105,9 @@ func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Opt
 // onStandardOutput adds a guard for formats that need one.
 func onStandardOutput(f *Format, stdout io.Writer) io.Writer {
 	if f.Guard {
-		stdout = &guard{w: stdout, atStart: true}
+		return &unmarked{w: &guard{w: stdout, atStart: true}}
 	}
-	return &unmarked{w: stdout}
+	return stdout
 }
 
 // unmarked leaves out a byte order mark, which is for files that spreadsheets open.
