@@ -183,3 +183,19 @@ func TestHonestAgentsAreNeverTainted(t *testing.T) {
 	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":100,"open":100,"tainted":0}`)
 	b.leavesNothing()
 }
+
+// A run directory, which has a copy of the suite, may lie in a folder that a sandbox shows, as a project in /usr/src does.
+func TestSandboxCoversAnswersInWhatItShows(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, nil)
+	tools := t.TempDir()
+	b.write("suite.yaml", "version: 1\nname: s\ntargets:\n"+
+		"  - {name: spy, program: {command: [sh, spy.sh], sandbox: bwrap, bind: ["+tools+"]}}\n"+
+		"prompts: [{name: p, text: hello}]\ncases: [{name: c, hidden: {want: sesame-open}, scorers: [{contains: \"{{.want}}\"}]}]\n")
+	b.write("spy.sh", "cat "+tools+"/tool; grep -rh sesame "+tools+"\nexit 0\n")
+	b.write("tool", "a tool")
+	expect.OK(t, os.Rename(b.path("tool"), filepath.Join(tools, "tool")))
+	b.exits(1, "run", "suite.yaml", "--out", filepath.Join(tools, "run"), "-o", "json=run.json")
+	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":1,"open":0,"tainted":0}`)
+	expect.Contains(t, "the report", b.read("run.json"), `"text":"a tool`)
+}

@@ -237,7 +237,7 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
 		integrity = eval.Clean
-		run.Path, run.Args = bwrapPath(), bwrapArgs(p, at, dir, words(p, program, jobDir+"/files", top, path.Join))
+		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, dir, words(p, program, jobDir+"/files", top, path.Join))
 		run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
 	case suite.SandboxCommand:
 		integrity = s.sandboxes.probe(p, at, dir)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ func bwrapSystem(offline bool) []string {
 		args = append(args, "--share-net")
 	}
 	args = append(args, "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
-	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+	for _, dir := range systemDirs[1:] {
 		if to, err := os.Readlink(dir); err == nil {
 			args = append(args, "--symlink", to, dir)
 		} else {
@@ -82,11 +83,38 @@ func bwrapSystem(offline bool) []string {
 	return args
 }
 
+// systemDirs are the folders of the system that a sandbox shows.
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// covered are the folders that hold answers below those that a sandbox shows: images of containers often have the project in /usr/src.
+func (s *Session) covered(p *suite.Program) (out []string) {
+	home, _ := os.UserHomeDir()
+	shown := slices.Concat(systemDirs, p.Confined.Bind)
+	for _, dir := range []string{s.Options.boundaryOf(p.Dir).top, p.Dir, s.workspaces.Run, home} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && inOneOf(shown, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// inOneOf reports whether a path, without links, is in one of the folders that exist.
+func inOneOf(dirs []string, name string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		real, err := filepath.EvalSymlinks(dir)
+		return err == nil && strings.HasPrefix(name, strings.TrimSuffix(real, "/")+"/")
+	})
+}
+
 // bwrapArgs are the arguments that run a program in its place.
-func bwrapArgs(p *suite.Program, at trialPlace, shown string, words []string) []string {
+func bwrapArgs(p *suite.Program, covered []string, at trialPlace, shown string, words []string) []string {
 	args := bwrapSystem(p.Confined.Offline)
 	for _, dir := range p.Confined.Bind {
 		args = append(args, "--ro-bind", dir, dir)
+	}
+	for _, dir := range covered {
+		args = append(args, "--tmpfs", dir)
 	}
 	args = append(
 		args, "--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
@@ -145,10 +173,8 @@ func unseen(p *suite.Program) error {
 	if err != nil {
 		return nil //nolint:nilerr // the start says so
 	}
-	for _, dir := range append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64"}, p.Confined.Bind...) {
-		if strings.HasPrefix(real, strings.TrimSuffix(dir, "/")+"/") {
-			return nil
-		}
+	if inOneOf(slices.Concat(systemDirs, p.Confined.Bind), real) {
+		return nil
 	}
 	return fmt.Errorf("its file %s is outside of what a sandbox shows: add `bind: [%s]`", name, filepath.Dir(real))
 }
