@@ -22,8 +22,9 @@ var Synonyms = map[string]string{
 	"convers": "chat turns", //nolint:misspell // a stem
 	"flak":    "repeats quarantine", "mock": "emulator", "nightl": "history github", "offlin": "record replay emulator",
 	"pipelin": "github gitlab", "pr": "pull", "privac": "publish content", "python": "program", "regression": "baseline",
-	"rubric": "judge criteria", "sampl": "cases power", "shar": "publish", "significanc": "verdicts intervals",
-	"statistical": "statistics", "temperatur": "generation config sampling", "threshold": "gate", "vscod": "editors",
+	"rubric": "judge criteria", "sampl": "power statistics", "shar": "publish", "significanc": "verdicts intervals",
+	"statistical": "statistics", "temperatur": "generation config sampling", "threshold": "gate",
+	"timeout": "limits retries", "vscod": "editors",
 }
 
 // unsaid are words of a question that say nothing about a page.
