@@ -415,27 +415,14 @@ func (e *skillEvals) assertion(s src, names *names) *mapping {
 	for _, key := range []string{"text", "assertion", "description", "criterion", "statement", "check"} {
 		text = cmp.Or(text, s.get(key).text())
 	}
-	kind, value := s.get("type").text(), cmp.Or(s.get("value").text(), s.get("pattern").text())
-	var m *mapping
-	_, wrong := regexp.Compile(value)
-	switch kind := strings.ReplaceAll(kind, "-", "_"); {
-	case value != "" && kind == "contains":
-		m = one("contains", textValue(escapeText(value)))
-	case value != "" && (kind == "not_contains" || kind == "does_not_contain"):
-		m = one("not", one("contains", textValue(escapeText(value))))
-	case value != "" && kind == "equals":
-		m = one("equals", textValue(escapeText(value)))
-	case value != "" && kind == "regex" && wrong == nil:
-		m = one("regex", textValue(escapeText(value)))
-	case text == "" || value != "":
-		why := "an assertion has no text that a judge could read, and its type is not known"
-		if kind == "regex" && wrong != nil {
-			why = "the pattern is not one of Go: " + wrong.Error()
-		}
+	value := cmp.Or(s.get("value").text(), s.get("pattern").text())
+	m, why := compared(strings.ReplaceAll(s.get("type").text(), "-", "_"), value)
+	switch {
+	case m == nil && text != "" && value == "":
+		m = e.rubric(text)
+	case m == nil:
 		s.todo("%s", why)
 		return e.unscored(why)
-	default:
-		m = e.rubric(text)
 	}
 	s.ok("as a scorer")
 	if n := s.get("name").text(); n != "" {
@@ -445,6 +432,24 @@ func (e *skillEvals) assertion(s src, names *names) *mapping {
 		m.set("weight", literal(s.get("weight").text()))
 	}
 	return m
+}
+
+// compared makes a scorer that compares texts, or says why it is none.
+func compared(kind, value string) (m *mapping, why string) {
+	text := textValue(escapeText(value))
+	switch {
+	case value == "":
+	case kind == "contains", kind == "equals":
+		return one(kind, text), ""
+	case kind == "not_contains", kind == "does_not_contain":
+		return one("not", one("contains", text)), ""
+	case kind == "regex":
+		if _, err := regexp.Compile(value); err != nil {
+			return nil, "the pattern is not one of Go: " + err.Error()
+		}
+		return one("regex", text), ""
+	}
+	return nil, "an assertion has no text that a judge could read, and its type is not known"
 }
 
 // copySkill puts the skill where programs look for it, and its text where models get it.

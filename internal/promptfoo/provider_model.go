@@ -329,21 +329,11 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 		if g.protocol == eval.Generative {
 			g.extra.set(e.key, plainValue(e.src))
 			e.ok("as `extra.cachedContent`")
-			return
 		}
 	case "mcp", "functionToolCallbacks", "dataSources", "previous_response_id":
-		if enabled := e.get("enabled"); e.IsNull() || e.text() == "false" || e.key == "mcp" && enabled.text() == "false" {
-			e.ok("off")
-			return
-		}
-		e.todo("%s", withoutIt[e.key])
-		t.lostTools = withoutIt[e.key]
-		c.unjudged(t, "`"+e.key+"`: "+withoutIt[e.key])
+		c.notGiven(t, e)
 	case "passthrough", "extra_body":
-		for _, inner := range e.entries() {
-			c.passthrough(g, inner)
-		}
-		e.ok("as `extra`")
+		c.passthrough(g, e)
 	case "generationConfig":
 		c.generation(t, g, e.src)
 		e.rest(knownConfig...)
@@ -353,24 +343,35 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 	case "safetySettings":
 		g.safety = c.safety(e.src)
 	case "instructions", "systemInstruction", "systemPrompt", "system", "system_prompt":
-		if g.protocol == eval.OpenAI || g.protocol == eval.Responses && e.key != "instructions" {
-			e.ignored("promptfoo does not send it to this vendor")
-			return
-		}
-		c.systemOf(t, e)
-	case "responseSchema", "response_schema", "responseMimeType", "response_mime_type":
-		g.config.set(
-			map[bool]string{true: "responseSchema", false: "responseMimeType"}[strings.HasSuffix(strings.ToLower(e.key), "schema")],
-			plainValue(e.src),
-		)
+		c.systemOf(t, g, e)
+	case "responseSchema", "response_schema":
+		g.config.set("responseSchema", plainValue(e.src))
+		e.ok("as `generationConfig`")
+	case "responseMimeType", "response_mime_type":
+		g.config.set("responseMimeType", plainValue(e.src))
 		e.ok("as `generationConfig`")
 	case "inputCost", "outputCost", "cost":
 		c.price(t, e)
 	}
 }
 
+// notGiven leaves the trials of a target without a verdict: its answers need what evalrun does not give it.
+func (c *converter) notGiven(t *target, e keyed) {
+	if e.IsNull() || e.text() == "false" || e.key == "mcp" && e.get("enabled").text() == "false" {
+		e.ok("off")
+		return
+	}
+	t.lostTools = withoutIt[e.key]
+	e.todo("%s", t.lostTools)
+	c.unjudged(t, "`"+e.key+"`: "+t.lostTools)
+}
+
 // systemOf reads a system text of a provider: a text, the name of a file, or an object with parts.
-func (c *converter) systemOf(t *target, e keyed) {
+func (c *converter) systemOf(t *target, g *generation, e keyed) {
+	if g.protocol == eval.OpenAI || g.protocol == eval.Responses && e.key != "instructions" {
+		e.ignored("promptfoo does not send it to this vendor")
+		return
+	}
 	parts := e.items()
 	if e.IsMapping() {
 		parts = e.get("parts").items()
@@ -392,7 +393,14 @@ func (c *converter) systemOf(t *target, e keyed) {
 	e.ok("as `system` of the prompts")
 }
 
-func (c *converter) passthrough(g *generation, e keyed) {
+func (c *converter) passthrough(g *generation, all keyed) {
+	for _, e := range all.entries() {
+		c.passed(g, e)
+	}
+	all.ok("as `extra`")
+}
+
+func (c *converter) passed(g *generation, e keyed) {
 	if e.key == "format" && e.IsMapping() { // a schema, in Ollama's syntax
 		g.config.set("responseMimeType", textValue("application/json")).set("responseSchema", plainValue(e.src))
 		e.ok("as `generationConfig.responseSchema`")

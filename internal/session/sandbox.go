@@ -28,7 +28,6 @@ const sandboxTime = 30 * time.Second
 type sandboxes struct {
 	mu     sync.Mutex
 	probed map[*suite.Program]eval.Integrity
-	noted  map[*suite.Program]bool
 }
 
 func bwrapPath() string {

@@ -77,7 +77,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
 	}
 	command := place.Invocation
-	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, append(run.Input, '\n')
+	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, slices.Concat(run.Input, []byte("\n"))
 	command.MaxOutput, command.Timeout, command.Stop = maxProgramOutput, p.cfg.Timeout, ctx.Done()
 	began := time.Now()
 	out, err := command.Output()

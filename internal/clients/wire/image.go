@@ -53,7 +53,7 @@ func FetchImage(ctx context.Context, address string, private []string) (data []b
 		}
 		return nil, "", err
 	}
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // only read
 	if answer.StatusCode != http.StatusOK {
 		return nil, "", fmt.Errorf("the server answers %d", answer.StatusCode)
 	}
