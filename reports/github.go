@@ -33,6 +33,9 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	if d.Run.Emulator {
 		lines = append(lines, command("notice", "evalrun", "", overview.FromEmulator(&d.Run)))
 	}
+	if words := overview.IntegrityOf(d.Summary.Integrity); words != "" {
+		lines = append(lines, command("notice", "evalrun: integrity of programs' trials", "", words))
+	}
 	if c := d.Comparison(); c != nil && c.Coverage != "" {
 		lines = append(lines, command("notice", "evalrun: not all cases are compared", "", c.Coverage))
 	}

@@ -234,6 +234,9 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	if rate, ok := arm.PassRate(); ok {
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
 	}
+	if words := overview.IntegrityOf(arm.Integrity); words != "" {
+		out = append(out, junitProperty{Name: "evalrun.integrity", Value: words})
+	}
 	if j.d.Gate() == nil {
 		return append(out, junitProperty{Name: "evalrun.verdict", Value: overview.NotGated + ": " + overview.NotApplied})
 	}

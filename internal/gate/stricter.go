@@ -24,6 +24,10 @@ func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string)
 		}
 		*rule.Share(both) = w.limit(rule.Name, rule.Bound == "min", a, b)
 	}
+	if of.Integrity != "" && own.Integrity == "" {
+		w.note("the rule %s is gone, was %s", journal.RuleIntegrity, of.Integrity)
+		both.Integrity = of.Integrity
+	}
 	both.FailuresMax = w.limit("failures", false, of.FailuresMax, both.FailuresMax)
 	both.LatencyP95Ms = w.limit("latency p95", false, of.LatencyP95Ms, both.LatencyP95Ms)
 	both.Means = w.means("mean ", of.Means, both.Means)

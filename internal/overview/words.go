@@ -21,10 +21,18 @@ func CutAnswers(s *journal.Summary) string {
 	if s.Late > 0 {
 		out = append(out, diag.Count(s.Late, "trial")+" scored when the time was up")
 	}
-	if c := s.Integrity; c != (journal.IntegrityCounts{}) {
-		out = append(out, fmt.Sprintf("integrity: %d clean, %d open, %d tainted", c.Clean, c.Open, c.Tainted))
+	if words := IntegrityOf(s.Integrity); words != "" {
+		out = append(out, "integrity: "+words)
 	}
 	return strings.Join(out, ", ")
+}
+
+// IntegrityOf counts trials of programs by their integrity; "" when there are none.
+func IntegrityOf(c journal.IntegrityCounts) string {
+	if c == (journal.IntegrityCounts{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d clean, %d open, %d tainted", c.Clean, c.Open, c.Tainted)
 }
 
 // maxDamage bounds the listed places of damage, because damage often affects many lines.

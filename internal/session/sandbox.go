@@ -214,8 +214,12 @@ func (s *Session) checkSandboxes() error {
 
 // checkIntegrity refuses a gate on integrity that cannot hold, before anything is called.
 func (s *Session) checkIntegrity() error {
-	for _, one := range s.Suites {
-		if one.Gate == nil || one.Gate.Integrity == "" {
+	for i, one := range s.Suites {
+		wanted := one.Gate != nil && one.Gate.Integrity != ""
+		if i < len(s.origins) && s.origins[i] != nil && s.origins[i].Gate != nil {
+			wanted = wanted || s.origins[i].Gate.Integrity != ""
+		}
+		if !wanted {
 			continue
 		}
 		for _, t := range one.Targets {
