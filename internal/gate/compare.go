@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -248,6 +249,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		arm.Why = cmp.Or(arm.Why, cutShort(stop))
 	}
 	arm.Notes = append(arm.Notes, weakerThan(base, head, p, what)...)
+	noteLate(&arm, p, base, head)
 	noteLook(&arm, base, head, what)
 	arm.Notes = append(arm.Notes, movesOf(rule, &arm, what)...)
 	var gated []string
@@ -268,6 +270,26 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		))
 	}
 	return arm
+}
+
+// noteLate says when one side has more trials that their time limit ended than chance explains: what differs may be the time alone.
+func noteLate(a *compare.ArmComparison, p armPair, base, head *journal.Document) {
+	late := func(d *journal.Document, of *compare.Side) (late, ran int) {
+		for s, arm := range d.Summary.Arms {
+			if s.Name == of.Suite && arm.Name == of.Arm {
+				return arm.Late, arm.Counts.Ran()
+			}
+		}
+		return 0, 0
+	}
+	was, before := late(base, p.base)
+	is, after := late(head, p.head)
+	if before == 0 || after == 0 {
+		return
+	}
+	if twoSided, _ := stats.FisherExact(was, before, is, after); twoSided < 0.05 {
+		a.Notes = append(a.Notes, fmt.Sprintf("the time limit ended %d of %d trials, %d of %d before", is, after, was, before))
+	}
 }
 
 // noteLook says which look at the candidate a comparison is, where the run counted it. A look beyond those that the gate
