@@ -25,6 +25,9 @@ type HTTPTarget struct {
 	body    httpBody
 
 	wantsMessages bool // a template uses the conversation
+
+	// ScoresLate says that what has arrived when the time is up is scored.
+	ScoresLate bool
 }
 
 // unset is an environment variable that a request needs and that is not set.
@@ -67,6 +70,7 @@ func httpBlock() yaml.Block {
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
 			key("stream", yaml.Word(streamSSE), "sse: the answer is a stream of server-sent events; `answer` is applied to each event."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
+			key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
 		},
 	}
@@ -82,6 +86,7 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 		h.method = v.Word(httpMethods()...)
 	}
 	h.Timeout = m.Get("timeout").Duration()
+	h.ScoresLate = m.Get("onTimeout").Word("error", "score") == "score"
 	h.Reading = eval.Reading{
 		Answer:       l.jq(m, "answer"),
 		ToolCalls:    l.jq(m, "toolCalls"),

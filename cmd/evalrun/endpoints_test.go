@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
@@ -165,6 +166,37 @@ func checkEndpoints(t *testing.T, report string, rows []endpointFault) {
 			t.Errorf("%s: got %s (%v), want pass", row.name, r.Outcome(), r.Err())
 		case r.Outcome() != eval.Err || r.Err().Kind != row.kind:
 			t.Errorf("%s: got %s (%v), want an error of kind %s", row.name, r.Outcome(), r.Err(), row.kind)
+		}
+	}
+}
+
+// Under `onTimeout: score` what has arrived of an answer is scored, which is nothing where the answer is no stream. The call is
+// made once. Else the trial is an error.
+func TestAnEndpointThatIsLateIsScoredWhereTheSuiteSaysSo(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"t\":\"Par\"}\n\ndata: {\"t\":\"is\"}\n\nda")
+			w.(http.Flusher).Flush()
+		}
+		calls.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}), nil)
+	for late, want := range map[string][]string{
+		"score": {`"outcome":"pass"`, `"outcome":"fail"`, `"limit":"time"`}, "error": {`"outcome":"error"`, `"kind":"timeout"`},
+	} {
+		b.write("suite.yaml", "version: 1\nname: s\nlimits: {attempts: 1}\ntargets:\n"+
+			"  - {name: sse, http: {url: \""+b.url+"/stream\", answer: .t, stream: sse, timeout: 2s, onTimeout: "+late+"}}\n"+
+			"  - {name: whole, http: {url: \""+b.url+"\", answer: .t, timeout: 2s, onTimeout: "+late+"}}\n"+
+			"prompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: Paris}]}]\n")
+		calls.Store(0)
+		b.exits(map[string]int{"score": 1, "error": 4}[late], "run", "suite.yaml", "--out", late, "-q", "-o", "json="+late+".json")
+		expect.Same(t, "calls", calls.Load(), 2)
+		for _, text := range want {
+			expect.Contains(t, late, b.read(late+"/run.jsonl"), text)
 		}
 	}
 }

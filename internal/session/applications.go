@@ -94,6 +94,7 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 		Secrets:     s.secrets(),
 		UserAgent:   "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
+		Late:        of.ScoresLate,
 	})
 	s.endpoints = append(s.endpoints, one)
 	return one

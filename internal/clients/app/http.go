@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type HTTPConfig struct {
 	Secrets     []string    // masked in everything that is returned
 	UserAgent   string      // Optional
 	Connections int         // Optional: idle connections to keep; should be at least the concurrency
+	Late        bool        // what has arrived when the time is up is the answer
 }
 
 // httpClient calls an endpoint. It is safe for concurrent use.
@@ -32,6 +34,7 @@ type httpClient struct {
 	conn      *wire.Conn
 	read      *Reader
 	userAgent string
+	late      bool
 }
 
 // NewHTTP opens no connection. The expressions of the reading must have been checked.
@@ -41,7 +44,7 @@ func NewHTTP(cfg HTTPConfig) *httpClient {
 			Authenticator: open{}, Secrets: cfg.Secrets, Connections: cfg.Connections, TLS: cfg.TLS,
 			Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
-		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent, late: cfg.Late,
 	}
 }
 
@@ -90,7 +93,11 @@ func (h *httpClient) answer(
 ) (*eval.Response, error) {
 	if h.read.stream {
 		out := &assembly{Reader: h.read}
-		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
+		err := h.conn.Stream(ctx, request, &call.Timing, out)
+		if h.ranOut(call, err) {
+			return out.sofar(), nil
+		}
+		if err != nil {
 			return nil, said(err)
 		}
 		return out.response()
@@ -102,10 +109,22 @@ func (h *httpClient) answer(
 	started := time.Now()
 	body, mediaType, err := h.conn.Fetch(req)
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	if h.ranOut(call, err) {
+		return new(extracted).response("", json.RawMessage("null")), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	return h.read.body(body, mediaType)
+}
+
+// ranOut reports whether the time of a call was up, and what there is then is the answer.
+func (h *httpClient) ranOut(call *eval.Call, err error) bool {
+	if !h.late || err == nil || eval.AsError(err).Kind != eval.KindTimeout {
+		return false
+	}
+	call.Timing.Limit = eval.LimitTime
+	return true
 }
 
 // said turns an error event of a stream without a status into the application's own error.

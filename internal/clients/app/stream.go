@@ -92,6 +92,12 @@ func (a *assembly) keep(event json.RawMessage) error {
 // Finished reports whether the application said why the answer ended.
 func (a *assembly) Finished() bool { return a.all.reason != "" }
 
+// sofar returns what has arrived of an answer.
+func (a *assembly) sofar() *eval.Response {
+	raw, _ := wirejson.Marshal(a.events) // each is JSON
+	return a.all.response(a.text.String(), raw)
+}
+
 // response returns the answer after the end. When the events are not an answer, the error keeps them.
 func (a *assembly) response() (*eval.Response, error) {
 	raw, err := wirejson.Marshal(a.events)

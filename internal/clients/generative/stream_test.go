@@ -302,6 +302,20 @@ func TestStreamWithAnEndlessLineAfterTheAnswerIsMalformed(t *testing.T) {
 	}
 }
 
+// A line of which only a part of the field's name came is no text.
+func TestStreamWithHalfAFieldAfterTheAnswerIsWhole(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "data: "+chunk("all", stop)+"\n\nda")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, nil)
+	resp, err := c.Generate(context.Background(), streamCall())
+	if err != nil || resp.Text() != "all" {
+		t.Errorf("%+v %v, want `all`", resp, err)
+	}
+}
+
 // A key that the service spreads over chunks does not get through.
 func TestStreamNeverShowsTheKey(t *testing.T) {
 	t.Parallel()

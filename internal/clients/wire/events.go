@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 )
 
 // onlyEvents returns an error if text is anything but events that add no text to a complete answer.
@@ -112,6 +114,11 @@ func (e *eventChunks) rest() io.Reader {
 	return &b
 }
 
+// beginsField reports whether a text is a part of the name of a field.
+func beginsField(text []byte) bool {
+	return slices.ContainsFunc([]string{"data", "event", "id", "retry"}, func(name string) bool { return strings.HasPrefix(name, string(text)) })
+}
+
 // isField reports whether a line belongs to server-sent events: a comment, one of the four fields, or
 // another field, which clients ignore. A line without a colon, or with a name that is not a lower-case
 // word, comes from a failure in between.
@@ -151,6 +158,8 @@ func (e *eventChunks) next() ([]byte, error) {
 		case len(line) == 0:
 			f = eventFields{spaces: e.spaces}
 			continue
+		case e.lines.Err() != nil && beginsField(line): // the rest of the line did not come
+			return nil, e.lines.Err()
 		case !isField(line):
 			return nil, e.stray(line)
 		}
