@@ -116,7 +116,8 @@ func (e *eventChunks) rest() io.Reader {
 
 // beginsField reports whether a text is a part of the name of a field.
 func beginsField(text []byte) bool {
-	return slices.ContainsFunc([]string{"data", "event", "id", "retry"}, func(name string) bool { return strings.HasPrefix(name, string(text)) })
+	names := []string{"data", "event", "id", "retry"}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, string(text)) })
 }
 
 // isField reports whether a line belongs to server-sent events: a comment, one of the four fields, or
