@@ -10,8 +10,8 @@ ALLOWING := examples/suites/race.yaml examples/suites/classify.yaml
 GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml $(ALLOWING),$(wildcard examples/suites/*.yaml))
 FUZZTIME ?= 60s
 BENCH    ?= .
-# The race detector watches our packages but the formulas of statistics, and what they share with others through interfaces, buffers and reflection. It leaves out
-# packages of others that only compute, on memory of one goroutine: parsers, formatters, arithmetic. Instrumenting them makes tests
+# The race detector watches our packages, and what they share with others through interfaces, buffers and reflection. It leaves out
+# the formulas of statistics, and packages of others that only compute, on memory of one goroutine: parsers, formatters, arithmetic. Instrumenting them makes tests
 # several times slower and shows nothing. Those of SHARING also hand data over by a sync.Map, a pool or a mutex. They are compiled
 # without inlining, so that they call the instrumented functions of sync and the detector still sees the order; inlined, an atomic
 # would be a bare instruction, and every later read a false race. checkptr looks for misuse of unsafe, which no package of ours imports.
@@ -90,6 +90,8 @@ bubblewrap:
 	@[ "$$(uname)" != Linux ] || command -v bwrap >/dev/null 2>&1 || { \
 	  echo "installing bubblewrap"; apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } || { \
 	  echo "make test: bubblewrap is missing and could not be installed: install bubblewrap" >&2; exit 1; }
+	@[ "$$(uname)" != Linux ] || bwrap --unshare-all --ro-bind / / true 2>/dev/null || \
+	  echo "make test: this system denies user namespaces: of sandboxes only the refusal is tested" >&2
 
 # The steps of the action for CI download with curl.
 curl:
