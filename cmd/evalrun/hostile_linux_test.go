@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -222,4 +223,42 @@ func TestSandboxCoversAnswersInWhatItShows(t *testing.T) {
 	b.exits(1, "run", "suite.yaml", "--out", filepath.Join(tools, "run"), "-o", "json=run.json")
 	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":1,"open":0,"tainted":0}`)
 	expect.Contains(t, "the report", b.read("run.json"), `"text":"a tool`)
+}
+
+// Agents of a run that is killed again and again leave no process, mount or folder when it has ended, confined or not.
+func TestKilledRunsLeaveNothingOfTheirAgents(t *testing.T) {
+	t.Parallel()
+	free := "  - {name: free, program: {command: [sh, agent.sh], workspace: repo}}\n"
+	if confines(t) {
+		free += "  - {name: caged, program: {command: [sh, agent.sh], workspace: repo, sandbox: bwrap}}\n"
+	}
+	times := kills(t)
+	lasting := fmt.Sprintf("sleep 600.%d", time.Now().UnixNano()) // as no other process has it
+	b := newBox(t, nil, map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets:\n" + free + "prompts: [{name: p, text: hello}]\n" +
+			fmt.Sprintf("cases: [{name: c, repeats: %d, scorers: [{contains: hi}]}]\n", 15*times),
+		"agent.sh":    "setsid " + lasting + " >/dev/null 2>&1 &\n(" + lasting + " &) >/dev/null 2>&1\nsleep 0.05; echo hi\n",
+		"repo/readme": "x", "tmp/.keep": "",
+	})
+	b.env = append(b.env, "TMPDIR="+b.path("tmp"))
+	args := []string{"run", "suite.yaml", "--out", "run", "-q"}
+	for n := range times {
+		cmd := b.command(args...)
+		expect.OK(t, cmd.Start())
+		for info, err := os.Stat(b.path("run/run.jsonl")); err != nil || info.Size() == 0; info, err = os.Stat(b.path("run/run.jsonl")) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(200+n*137%400) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		args = []string{"resume", "run", "-q"}
+	}
+	b.exits(0, args...)
+	b.leavesNothing()
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range all {
+		if words, _ := os.ReadFile(name); strings.Contains(string(words), strings.TrimPrefix(lasting, "sleep ")) {
+			t.Errorf("the process %q is left, want none", words)
+		}
+	}
 }

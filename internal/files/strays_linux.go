@@ -75,3 +75,19 @@ func children() (pids []int) {
 	}
 	return pids
 }
+
+// EndIn ends the processes whose temporary folder is in a folder, and the sandboxes that show it: those that programs of a killed
+// evalrun have left.
+func EndIn(dir string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, of := range all {
+		pid, _ := strconv.Atoi(filepath.Base(of))
+		environ, _ := os.ReadFile(of + "/environ") // nothing of other users' processes
+		name, _ := os.ReadFile(of + "/comm")
+		words, _ := os.ReadFile(of + "/cmdline")
+		shown := string(name) == "bwrap\n" && bytes.Contains(words, []byte("\x00"+dir+"/"))
+		if pid != os.Getpid() && (shown || bytes.Contains(environ, []byte("\x00TMPDIR="+dir+"/"))) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func placeName(random string) string {
 	return placePrefix + random + hex.EncodeToString(sum[:4])
 }
 
-// sweep removes places that no process holds.
+// sweep removes places that no evalrun holds, and ends what runs in them.
 func sweep(dir string) {
 	if runtime.GOOS == "windows" { // which locks no folders
 		return
@@ -84,6 +84,7 @@ func sweep(dir string) {
 			continue
 		}
 		if unlock, locked := files.LockFolder(one); locked {
+			files.EndIn(one)
 			_ = files.Remove(one)
 			unlock()
 		}
