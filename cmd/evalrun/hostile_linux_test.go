@@ -223,6 +223,12 @@ func TestSandboxCoversAnswersInWhatItShows(t *testing.T) {
 	b.exits(1, "run", "suite.yaml", "--out", filepath.Join(tools, "run"), "-o", "json=run.json")
 	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":1,"open":0,"tainted":0}`)
 	expect.Contains(t, "the report", b.read("run.json"), `"text":"a tool`)
+
+	own := "[bwrap, --unshare-all, --ro-bind, /usr, /usr, --symlink, usr/bin, /bin, --symlink, usr/lib, /lib, --symlink, usr/lib64, /lib64, " +
+		"--ro-bind, " + tools + ", " + tools + ", --ro-bind, \"{{.files}}\", \"{{.files}}\"]"
+	b.write("suite.yaml", strings.Replace(b.read("suite.yaml"), "bwrap, bind: ["+tools+"]", "{command: "+own+"}", 1))
+	b.exits(0, "run", "suite.yaml", "--out", filepath.Join(tools, "own"), "-o", "json=own.json") // it passes, and is called open
+	expect.Contains(t, "the report of a sandbox that shows the run", b.read("own.json"), `"integrity":{"clean":0,"open":1,"tainted":0}`)
 }
 
 // Agents of a run that is killed again and again leave no process, mount or folder when it has ended, confined or not.

@@ -244,7 +244,7 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, dir, words(p, program, jobDir+"/files", top, path.Join))
 		run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
 	case suite.SandboxCommand:
-		integrity = s.sandboxes.probe(p, at, dir)
+		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)
 		run = templated(p.Confined.Command, at, dir, words(p, program, dir, top, joinLocal))
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
 	default:

@@ -85,13 +85,18 @@ func bwrapSystem(offline bool) []string {
 // systemDirs are the folders of the system that a sandbox shows.
 var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// covered are the folders that hold answers below those that a sandbox shows: images of containers often have the project in /usr/src.
+// answering are the folders that hold answers: the project's, the suite's and the run's.
+func (s *Session) answering(p *suite.Program) []string {
+	dirs := []string{s.Options.boundaryOf(p.Dir).top, p.Dir, s.workspaces.Run}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
+}
+
+// covered are those below what a sandbox shows, and the user's home: images of containers often have the project in /usr/src.
 func (s *Session) covered(p *suite.Program) (out []string) {
 	home, _ := os.UserHomeDir()
 	shown := slices.Concat(systemDirs, p.Confined.Bind)
-	for _, dir := range []string{s.Options.boundaryOf(p.Dir).top, p.Dir, s.workspaces.Run, home} {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && inOneOf(shown, real) {
+	for _, dir := range append(s.answering(p), home) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && inOneOf(shown, real) {
 			out = append(out, real)
 		}
 	}
@@ -137,14 +142,15 @@ func templated(command []string, at trialPlace, shown string, more []string) fil
 	return files.Invocation{Path: found, Args: out[1:], Dir: at.work}
 }
 
-// probe says what a sandbox of the user's own keeps from a program: whether it sees the folder of the suite.
-func (s *sandboxes) probe(p *suite.Program, at trialPlace, shown string) eval.Integrity {
+// probe says what a sandbox of the user's own keeps from a program: whether it sees a folder that holds answers.
+func (s *sandboxes) probe(p *suite.Program, answers []string, at trialPlace, shown string) eval.Integrity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.probed[p]; ok {
 		return known
 	}
-	run := templated(p.Confined.Command, at, shown, []string{"sh", "-c", `[ -e "$1" ] && exit 7; exit 8`, "sh", p.Dir})
+	look := append([]string{"sh", "-c", `for dir; do [ -e "$dir" ] && exit 7; done; exit 8`, "sh"}, answers...)
+	run := templated(p.Confined.Command, at, shown, look)
 	run.Timeout, run.Bare, run.Env = sandboxTime, true, placeEnv(p, at.home, at.tmp, at.work)
 	_, err := run.Output()
 	status := files.ExitStatus(0)
