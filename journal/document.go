@@ -105,11 +105,13 @@ func Open(path string) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{Dir: filepath.Dir(path), file: runFile{File: file}, index: newIndex()}
-	if err := d.read(); err != nil {
+	if err = d.read(); err == nil && d.End == nil {
+		_, err = d.Follow()
+	}
+	if err != nil {
 		_ = file.Close() // the first error is the one to report
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	d.Running = d.End == nil && isLocked(d.Dir)
 	return d, nil
 }
 

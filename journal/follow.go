@@ -43,6 +43,7 @@ type News struct {
 // an incomplete line for the next call. The document must not be used concurrently.
 func (d *Document) Follow() (News, error) {
 	var news News
+	held := isLocked(d.Dir) // before it reads: a writer writes all, and only then lets go
 	err := d.file.measure()
 	if err != nil {
 		return news, err
@@ -57,7 +58,7 @@ func (d *Document) Follow() (News, error) {
 		return news, err
 	}
 	running := d.Running
-	d.Running = d.End == nil && isLocked(d.Dir)
+	d.Running = d.End == nil && held
 	news.Ended = running && !d.Running
 	if d.file.lines == lines && len(d.Damaged) == damaged {
 		return news, nil

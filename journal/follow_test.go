@@ -140,3 +140,35 @@ func appendTo(t *testing.T, path, text string) {
 	_, err = file.WriteString(text)
 	expect.OK(t, err, file.Close())
 }
+
+// A run that ends while somebody reads it has its end, and all that was written before it, or still runs.
+func TestARunThatEndsWhileItIsReadIsNotKilled(t *testing.T) {
+	t.Parallel()
+	for round := range 100 {
+		dir := t.TempDir()
+		w, err := Create(dir, &eval.Run{ID: "r"}, nil)
+		expect.OK(t, err, w.Append(result(0, eval.Pass)))
+		opened := followed(t, dir)
+		ended := make(chan error)
+		go func() {
+			ended <- errors.Join(w.Append(result(1, eval.Pass)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
+		}()
+		for d := opened; opened.Running; d = opened {
+			if round%2 == 1 { // a new reader
+				d, err = Open(dir)
+				expect.OK(t, err, d.Close())
+			} else {
+				_, err = d.Follow()
+				expect.OK(t, err)
+			}
+			if !d.Running {
+				expect.Same(t, "trials", d.Len(), 2)
+				if d.End == nil {
+					t.Fatalf("round %d: a run that ended looks killed", round)
+				}
+				break
+			}
+		}
+		expect.OK(t, <-ended)
+	}
+}
