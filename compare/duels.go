@@ -13,19 +13,16 @@ import (
 type ranker struct {
 	RankOptions
 	arms   []*Side
-	unitOf []map[*CaseTotals]int // by arm: the number of a case's independent unit, over all arms
-	all    int                   // number of such units
+	unitOf [][]int // by arm and place of a case: the number of its independent unit, over all arms
+	all    int     // number of such units
+	errors []bool  // whether an arm has some
+	signs  []*reversedUnits
+	totals [][]float64           // by arm and unit: of the values of its cases
+	drawn  []*[reversals]float64 // by arm: its totals, signed
 	duels  [][]duel              // that arm i is worse than arm j
-	known  map[pairTable]float64 // p values
 	exact  map[[3]int]stats.Interval
 	cases  int // most cases on which two arms were compared
 	units  int // fewest independent units among them
-}
-
-// pairTable are the arguments of an exact test.
-type pairTable struct {
-	n, gained, regressed int
-	margin               float64
 }
 
 // duel is the evidence that one arm is worse than another.
@@ -33,46 +30,58 @@ type duel struct {
 	p *float64 // of "it is not worse", from the test of the two; nil before it is needed
 	spreads
 	bounds []unitSums // of the difference, also with each error of the other arm at its worst
+	tables []counts   // as bounds, where units count as one case each
 }
 
 func newRanker(arms []*Side, o RankOptions) *ranker {
-	k := &ranker{RankOptions: o, arms: arms, known: map[pairTable]float64{}, exact: map[[3]int]stats.Interval{}, units: math.MaxInt}
+	k := &ranker{RankOptions: o, arms: arms, exact: map[[3]int]stats.Interval{}, units: math.MaxInt}
 	first, numbers := Units(arms, nil), map[string]int{}
 	for _, s := range arms {
-		of := make(map[*CaseTotals]int, len(s.Cases))
-		for _, c := range s.Cases {
+		of := make([]int, len(s.Cases))
+		for i, c := range s.Cases {
 			key := cmp.Or(first[c.Key()], c.Key())
 			if _, known := numbers[key]; !known {
 				numbers[key] = len(numbers)
 			}
-			of[c] = numbers[key]
+			of[i] = numbers[key]
 		}
-		k.unitOf = append(k.unitOf, of)
+		k.unitOf, k.errors = append(k.unitOf, of), append(k.errors, errorsOf(s).Total > 0)
 	}
 	k.all = len(numbers)
-	for i := range arms {
+	k.signs = make([]*reversedUnits, min(mostSigns, (k.all+7)/8))
+	for j := range arms {
+		k.totals = append(k.totals, k.total(j))
+		k.drawn = append(k.drawn, k.signed(k.totals[j]))
 		k.duels = append(k.duels, make([]duel, len(arms)))
-		for j := range arms {
-			if i != j {
-				k.duels[i][j] = k.duel(i, j)
+	}
+	for j := range arms {
+		for i := range j {
+			there := k.evidence(i, j)
+			k.duels[i][j] = k.duel(there)
+			k.duels[i][j].flips = k.flips(i, j, there[0].sums) // the other way round they differ in the sign
+			back := there[:1]
+			if back[0].reverse(); k.errors[i] {
+				back = k.evidence(j, i)
 			}
+			k.duels[j][i] = k.duel(back)
 		}
 	}
 	return k
 }
 
-func (k *ranker) duel(i, j int) duel {
-	var out duel
-	for at, e := range k.evidence(i, j) {
+func (k *ranker) duel(all []evidence) (out duel) {
+	for at := range all {
+		e := &all[at]
 		one := e.spreads()
-		if out.bounds = append(out.bounds, e.unitSums()); at > 0 {
+		out.bounds = append(out.bounds, e.unitSums())
+		if at == 0 {
+			out.spreads = one
+			k.cases, k.units = max(k.cases, e.cases), min(k.units, e.n)
+		} else {
 			out.z, out.missed = min(out.z, one.z), max(out.missed, one.missed)
-			continue
 		}
-		out.spreads = one
-		k.cases, k.units = max(k.cases, e.cases), min(k.units, e.n)
-		if i < j { // the other way round they differ in the sign
-			out.flips = e.flips(k.Seed)
+		if one.counted {
+			out.tables = append(out.tables, newMeans(e.d, e.weights, 0).up)
 		}
 	}
 	return out
@@ -89,6 +98,12 @@ func (k *ranker) worse(i, j int) float64 {
 
 // shown is the p value of "arm j is not better than arm i by more than -margin", with errors of arm j at their worst.
 func (k *ranker) shown(i, j int, margin float64) (p float64) {
+	if d := &k.duels[i][j]; len(d.tables) == len(d.bounds) {
+		for _, t := range d.tables {
+			p = max(p, k.counted(t, margin))
+		}
+		return p
+	}
 	for _, e := range k.evidence(i, j) {
 		p = max(p, k.atMost(&e.units, margin))
 	}
@@ -106,10 +121,19 @@ type evidence struct {
 func (k *ranker) evidence(i, j int) []evidence {
 	p := pairUp(k.arms[i], k.arms[j], nil)
 	out := []evidence{k.gather(p.scored, i, j, false)}
-	if errorsOf(k.arms[j]).Total > 0 {
+	if k.errors[j] {
 		out = append(out, k.gather(slices.Concat(p.scored, p.errored), i, j, true))
 	}
 	return out
+}
+
+// reverse exchanges the arms.
+func (e *evidence) reverse() {
+	for _, x := range [][]float64{e.d, e.sums} {
+		for i := range x {
+			x[i] = -x[i]
+		}
+	}
 }
 
 func (k *ranker) gather(pairs []pair, i, j int, worst bool) evidence {
@@ -119,22 +143,39 @@ func (k *ranker) gather(pairs []pair, i, j int, worst bool) evidence {
 		units: m.units(k.Metric, k.arms[i], k.arms[j]), cases: len(pairs),
 		sums: make([]float64, k.all), sizes: make([]float64, k.all),
 	}
-	sign := 1.0
-	if k.Metric == eval.MetricBlocked { // less is better
-		sign = -1
-		e.d = scaledBy(sign, e.d)
-	}
+	sign := k.sign()
+	e.d = scaledBy(sign, e.d)
 	ofBase, ofHead := m.values(k.Metric, k.arms[i], k.arms[j])
 	for _, p := range pairs {
 		b, okBase := ofBase(p.base)
 		h, okHead := ofHead(p.head)
 		if okBase && okHead {
-			unit := k.unitOf[j][p.head]
+			unit := k.unitOf[j][p.at]
 			e.sums[unit] += sign * (h - b)
 			e.sizes[unit]++
 		}
 	}
 	return e
+}
+
+// total sums what an arm has by unit.
+func (k *ranker) total(j int) []float64 {
+	out := make([]float64, k.all)
+	of, _ := new(measure).values(k.Metric, k.arms[j], k.arms[j])
+	for i, c := range k.arms[j].Cases {
+		if x, ok := of(c); ok {
+			out[k.unitOf[j][i]] += k.sign() * x
+		}
+	}
+	return out
+}
+
+// sign is negative where less is better.
+func (k *ranker) sign() float64 {
+	if k.Metric == eval.MetricBlocked {
+		return -1
+	}
+	return 1
 }
 
 // atMost is the p value of the hypothesis that the mean difference is -margin or less.
@@ -144,29 +185,23 @@ func (k *ranker) atMost(u *units, margin float64) float64 {
 	}
 	t := newMeans(u.d, u.weights, margin)
 	if t.whole() {
-		return k.counted(pairTable{u.n, t.up.gained, t.up.regressed, margin})
+		return k.counted(t.up, margin)
 	}
 	return t.atMost(-margin)
 }
 
-// counted caches p values: in small suites many pairs of arms have the same counts.
-func (k *ranker) counted(t pairTable) float64 {
-	if p, known := k.known[t]; known {
-		return p
+// counted is atMost for units that count as one case each.
+func (k *ranker) counted(t counts, margin float64) float64 {
+	if float64(t.gained-t.regressed)+margin*float64(t.n) <= 0 {
+		return 1
 	}
-	_, p := stats.TangoNonInferiority(t.n, t.gained, t.regressed, t.margin)
-	exact := stats.Exact(t.n, math.Abs(t.margin))
-	switch {
-	case t.margin != 0 && exact:
-		p = stats.ExactNonInferiority(t.n, t.gained, t.regressed, t.margin)
-	case t.margin == 0:
-		p = stats.NewMcNemar(t.regressed, t.gained).MidBetter
-		if exact && p <= k.Alpha { // others are not rejected at any level in use
-			p = stats.ExactWorse(t.n, t.regressed, t.gained)
+	t.exact = stats.Exact(t.n, math.Abs(margin))
+	if margin == 0 && t.exact {
+		if p := stats.NewMcNemar(t.regressed, t.gained).MidBetter; p > k.Alpha { // not rejected at any level in use
+			return p
 		}
 	}
-	k.known[t] = p
-	return p
+	return t.atMost(-margin)
 }
 
 // atLeast is a lower bound of the mean difference, with the error of the level.
@@ -182,7 +217,7 @@ func (k *ranker) atLeast(u *units, level float64) float64 {
 	if u.n <= fewUnits {
 		lo = k.exactInterval(u.n, t.up.gained, t.up.regressed, level).Lo
 	}
-	if lo > 0 && k.counted(pairTable{u.n, t.up.gained, t.up.regressed, 0}) > level {
+	if lo > 0 && k.counted(t.up, 0) > level {
 		return 0 // the exact test of the flips disagrees
 	}
 	return lo

@@ -42,26 +42,36 @@ func (p *paired) all() []pair {
 // are matched by name first, then in order.
 type Matcher struct {
 	cases []*CaseTotals
-	first map[string]int // first case with an id
+	first map[string]int // first case with an id; nil while cases are asked for in their own order
 	next  []int          // next case with the same id, from 1; 0 at the end
 	taken []bool
+	steps int // cases that were asked for in their own order
 }
 
-// NewMatcher indexes the cases of base.
+// NewMatcher is a matcher for the cases of base.
 func NewMatcher(base *Side) *Matcher {
-	n := len(base.Cases)
-	m := &Matcher{cases: base.Cases, first: make(map[string]int, n), next: make([]int, n), taken: make([]bool, n)}
-	for i, c := range slices.Backward(base.Cases) {
+	return &Matcher{cases: base.Cases, taken: make([]bool, len(base.Cases))}
+}
+
+func (m *Matcher) index() {
+	m.first, m.next = make(map[string]int, len(m.cases)), make([]int, len(m.cases))
+	for i, c := range slices.Backward(m.cases) {
 		if at, known := m.first[c.ID]; known {
 			m.next[i] = at + 1
 		}
 		m.first[c.ID] = i
 	}
-	return m
 }
 
 // Match takes a case with the same request and returns its index; -1 when none is left.
 func (m *Matcher) Match(id, name string) int {
+	if m.first == nil { // arms of a run, and most baselines, have the same cases in the same order
+		if at := m.steps; at < len(m.cases) && m.cases[at].ID == id && m.cases[at].Name == name {
+			m.steps, m.taken[at] = at+1, true
+			return at
+		}
+		m.index()
+	}
 	found := -1
 	at, more := m.first[id]
 	for ; more; at, more = m.next[at]-1, m.next[at] > 0 {

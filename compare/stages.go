@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -145,27 +146,69 @@ func (e *evidence) spreads() spreads {
 	return s
 }
 
-// flips are sizes of z with both arms reversed in random units, the same ones for all pairs of arms.
-func (e *evidence) flips(seed uint64) []float32 {
-	out := make([]float32, reversals)
-	squares := 0.0
-	for unit, s := range e.sums {
-		if s == 0 {
-			continue
-		}
-		squares += s * s
-		random := rand.New(rand.NewPCG(seed, uint64(unit))) //nolint:gosec // reproducible by design
-		size := math.Float32bits(float32(s))
-		for at := 0; at < reversals; at += 64 {
-			bits := random.Uint64()
+// reversedUnits says for a draw of eight units, by bits, in which ones both arms are reversed.
+type reversedUnits [reversals]byte
+
+// mostSigns bounds what is kept of them: 8 MB.
+const mostSigns = 4096
+
+// reversed are the draws of the units 8*at to 8*at+7, the same ones for all pairs of arms.
+func (k *ranker) reversed(at int) *reversedUnits {
+	if at < len(k.signs) && k.signs[at] != nil {
+		return k.signs[at]
+	}
+	out := new(reversedUnits)
+	for bit := range 8 {
+		random := rand.New(rand.NewPCG(k.Seed, uint64(8*at+bit))) //nolint:gosec // reproducible by design
+		for from := 0; from < reversals; from += 64 {
+			word := random.Uint64()
 			for b := range 64 {
-				out[at+b] += math.Float32frombits(size ^ uint32(bits>>b&1)<<31)
+				out[from+b] |= byte(word>>b&1) << bit
 			}
 		}
 	}
-	root := float32(math.Sqrt(squares))
+	if at < len(k.signs) {
+		k.signs[at] = out
+	}
+	return out
+}
+
+// signed are the sums of values of units, with their signs reversed in random units.
+func (k *ranker) signed(values []float64) *[reversals]float64 {
+	out := new([reversals]float64)
+	for at := 0; 8*at < len(values); at++ {
+		eight := values[8*at : min(8*at+8, len(values))]
+		var all [256]float64 // sums of the eight, by which ones are reversed
+		for _, v := range eight {
+			all[0] += v
+		}
+		for i := 1; i < len(all); i++ {
+			if lowest := bits.TrailingZeros(uint(i)); lowest < len(eight) {
+				all[i] = all[i&(i-1)] - 2*eight[lowest]
+			}
+		}
+		for b, which := range k.reversed(at) {
+			out[b] += all[which]
+		}
+	}
+	return out
+}
+
+// flips are sizes of z with both arms reversed in random units, given the differences of the units. Those are mostly
+// the differences of what each arm has by itself, whose sums serve all of its pairs.
+func (k *ranker) flips(i, j int, sums []float64) []float32 {
+	squares, byArm := 0.0, true
+	for unit, s := range sums {
+		squares += s * s
+		byArm = byArm && math.Abs(k.totals[j][unit]-k.totals[i][unit]-s) < rounding/float64(len(sums))
+	}
+	more, less := k.drawn[j], k.drawn[i]
+	if !byArm {
+		more, less = k.signed(sums), new([reversals]float64)
+	}
+	out, root := make([]float32, reversals), math.Sqrt(squares)
 	for b := range out {
-		out[b] = float32(math.Abs(float64(out[b]))) / root
+		out[b] = float32(math.Abs(more[b]-less[b]) / root)
 	}
 	return out
 }

@@ -20,14 +20,19 @@ type groups struct {
 // groupsOf numbers requests and units in order of appearance. A cluster on either side counts.
 func groupsOf(pairs []pair) groups {
 	g := groups{request: make([]int, len(pairs))}
-	requests := make(map[[2]string]int, len(pairs)) // by the requests of both sides
+	var requests map[[2]string]int // by the requests of both sides
 	u := newUnion(len(pairs))
 	turned := false // whether the requests of some pair differ
 	for i, p := range pairs {
 		both := [2]string{p.base.Request, p.head.Request}
 		at, known := requests[both]
-		if !known || both[0] == "" || both[1] == "" {
+		if !known {
 			at = u.add()
+		}
+		if !known && both[0] != "" && both[1] != "" {
+			if requests == nil {
+				requests = make(map[[2]string]int, len(pairs))
+			}
 			requests[both] = at
 		}
 		g.request[i] = at

@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // Tables are the outcomes of n paired cases at which a test rejects. The tests are exact for up to alwaysExact pairs,
@@ -25,19 +26,22 @@ func NewNotWorseTables(n int, margin, alpha float64) Tables {
 	if n <= 0 || !inside(margin, 0, 1) || !inside(alpha, 0, 1) {
 		return Tables{n: n}
 	}
-	least := NormalQuantile(1 - alpha)
 	if n <= alwaysExact {
-		lo, hi := 0.0, 2*least+5
-		for range 14 {
-			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, searching(n)) <= alpha {
-				hi = mid
-			} else {
-				lo = mid
-			}
-		}
-		least = hi
+		return knownTables.of(tablesAt{n, margin, alpha}, notWorseTables)
 	}
-	return Tables{n, tangoTailsFrom(n, -margin, least)}
+	return Tables{n, tangoTailsFrom(n, -margin, NormalQuantile(1-alpha))}
+}
+
+func notWorseTables(n int, margin, alpha float64) tails {
+	lo, hi := 0.0, 2*NormalQuantile(1-alpha)+5
+	for range 14 {
+		if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, searching(n)) <= alpha {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return tangoTailsFrom(n, -margin, hi)
 }
 
 // NewWorseTables are called worse at one-sided alpha, by regressed cases.
@@ -45,19 +49,55 @@ func NewWorseTables(n int, alpha float64) Tables {
 	if n <= 0 || !inside(alpha, 0, 1) {
 		return Tables{n: n}
 	}
-	most := alpha
 	if n <= alwaysExact {
-		lo, hi := 0.0, min(1, 2*alpha)
-		for range 24 {
-			if mid := (lo + hi) / 2; midTails(n, mid).most(n, 0, coarse) <= alpha {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		most = lo
+		return knownTables.of(tablesAt{n, 0, alpha}, worseTables)
 	}
-	return Tables{n, midTails(n, most)}
+	return Tables{n, midTails(n, alpha)}
+}
+
+func worseTables(n int, _, alpha float64) tails {
+	lo, hi := 0.0, min(1, 2*alpha)
+	for range 24 {
+		if mid := (lo + hi) / 2; midTails(n, mid).most(n, 0, coarse) <= alpha {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return midTails(n, lo)
+}
+
+// knownTables are those of exact tests, which take up to a tenth of a second: searches for a number of cases, of several arms
+// and metrics, meet the same ones.
+var knownTables = tablesCache{known: map[tablesAt]tails{}}
+
+type tablesCache struct {
+	sync.Mutex
+	known map[tablesAt]tails
+}
+
+type tablesAt struct {
+	n             int
+	margin, alpha float64 // margin 0: of the test of "worse"
+}
+
+const mostTables = 1024
+
+func (c *tablesCache) of(at tablesAt, compute func(n int, margin, alpha float64) tails) Tables {
+	c.Lock()
+	found, known := c.known[at]
+	c.Unlock()
+	if known {
+		return Tables{at.n, found}
+	}
+	found = compute(at.n, at.margin, at.alpha)
+	c.Lock()
+	defer c.Unlock()
+	if len(c.known) >= mostTables {
+		clear(c.known)
+	}
+	c.known[at] = found
+	return Tables{at.n, found}
 }
 
 // NewTables are the ones that a statistic calls extreme, which rises with the first count and falls with the second.
