@@ -150,8 +150,13 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 
 // ignoresPrompt reports whether the request of an application is made of variables alone.
 func ignoresPrompt(arm Arm) bool {
-	h, ok := arm.Target.Of.(*HTTPTarget)
-	return ok && !h.calls("prompt") && !h.calls("messages")
+	switch of := arm.Target.Of.(type) {
+	case *HTTPTarget:
+		return !of.calls("prompt") && !of.calls("messages")
+	case *Program:
+		return of.vars.all || len(of.vars.names) > 0
+	}
+	return false
 }
 
 // sizeOver returns the encoded size of a prompt, or a lower figure if its texts are so short that it cannot exceed the

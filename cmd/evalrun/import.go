@@ -70,6 +70,9 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	cmd.Flags().StringVar(
 		&o.Root, "root", "", "read files below `DIR`, for a configuration that names ../ (default its own folder)",
 	)
+	cmd.Flags().StringArrayVar(
+		&o.AllowFile, "allow-file", nil, "read hidden files and keys that match `GLOB`, from the folder that is read (repeatable)",
+	)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
 	cmd.Flags().StringVar(
 		&images, "fetch-images", "", "fetch images of prompts, of public hosts and of those in `HOSTS` (comma-separated)",

@@ -26,6 +26,7 @@ type scope struct {
 	nested  bool     // in an assert-set
 	prompt  src      // of judges, instead of their own
 	typed   []string // variables of the test that are numbers or booleans
+	about   src      // the `metadata` of the test
 }
 
 type assertion struct {

@@ -144,13 +144,24 @@ func (c *converter) codeScorer(a assertion, changes []change) (*scorer, string) 
 		shim, program = shimAssertJS, javaScript
 	}
 	c.shimArgs(args.set("code", textValue(ref)), a, changes)
-	if name, _, _ := strings.Cut(ref, ":"); len(a.in.typed) > 0 && bytes.Contains(c.files[name], []byte("vars")) {
+	code := c.files[file]
+	if strings.HasPrefix(v.text(), "file://") {
+		_, code, _ = c.source.read(strings.SplitN(strings.TrimPrefix(v.text(), "file://"), ":", 2)[0]) // it was read before
+	}
+	if len(a.in.typed) > 0 && bytes.Contains(code, []byte("vars")) {
 		args.set("typed", texts(a.in.typed...))
 	}
+	if a.in.about.IsMapping() && c.defaults.at.get("metadata").IsZero() && bytes.Contains(code, []byte("metadata")) {
+		args.set("metadata", escapedValue(a.in.about))
+	}
+	c.details = c.details || responseParts.regexp().Match(code)
 	v.differs("the author's code in %s runs unchanged in a shim that needs %s", file, program)
 	command := append([]string{program, c.shims.use(shim)}, c.loaded(ref, args)...)
 	return &scorer{kind: "exec", value: inShimOf(command, args)}, ""
 }
+
+// responseParts matches code that looks at what a provider returned besides its output.
+var responseParts = pattern{expression: `metadata|[rR]esponse|logProbs`}
 
 // inShimOf returns the scorer that starts a shim. It gets a long timeout, because it runs the author's
 // code.
@@ -225,6 +236,30 @@ func (c *converter) shimArgs(args *mapping, a assertion, changes []change) {
 	}
 	if targets := c.targetArgs(); !targets.empty() {
 		args.set("targets", targets)
+	}
+}
+
+// passDetails has the shims of the author's providers pass on all that these return, where some check looks at that.
+func (c *converter) passDetails() {
+	for _, t := range c.targets {
+		if p, is := t.block.get("program").(*mapping); is && c.details && t.json == markedObjects {
+			p.get("command").(*sequence).add(textValue("--details"))
+		}
+	}
+}
+
+// reported makes a scorer for the latency or the cost that a provider of the author returns; nil if none returns one.
+func (c *converter) reported(a assertion, key string) *scorer {
+	if !slices.ContainsFunc(c.targets, func(t *target) bool { return t.reports[key] }) {
+		return nil
+	}
+	c.details = true
+	args := one("check", textValue(a.base))
+	c.shimArgs(args, a, nil)
+	command := []string{javaScript, c.shims.use(shimAssertJS)}
+	return &scorer{
+		kind: "exec", value: inShimOf(command, args), plain: true,
+		note: "`" + a.base + "` in a shim that needs node: by the `" + key + "` that the author's provider returns",
 	}
 }
 

@@ -321,6 +321,9 @@ func (c *converter) latency(a assertion) (*scorer, string) {
 	if !ok || ms <= 0 {
 		return nil, "it needs a threshold above 0, in milliseconds"
 	}
+	if made := c.reported(a, "latencyMs"); made != nil {
+		return made, ""
+	}
 	return &scorer{
 		kind: "latency", value: one("max", literal(duration(ms))), not: a.not, plain: true,
 		note: "the time of the attempt that was answered; retries and waiting do not count",

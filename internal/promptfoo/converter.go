@@ -26,6 +26,7 @@ type converter struct {
 	targets    []*target
 	prompts    []*prompt
 	judges     judges
+	details    bool   // some check looks at what a provider returns besides its output
 	embeds     string // the embedding service, "" if no scorer needs embeddings
 	embedder   string // its model
 	unembedded string // why the embedding of the source has no counterpart, "" if it has one
@@ -284,6 +285,7 @@ func (c *converter) suite(config string) []byte {
 	c.parseBodies()
 	c.fillHosts()
 	c.testsFile()
+	c.passDetails()
 	c.addServices(out)
 	c.addTargets(out)
 	c.addPrompts(out)

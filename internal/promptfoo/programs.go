@@ -88,6 +88,9 @@ func (c *converter) script(t *target, id string) {
 	}
 	options = append(options, "--id", id)
 	t.json = markedObjects
+	if _, code, err := c.source.read(file); err == nil {
+		t.reports = map[string]bool{"latencyMs": bytes.Contains(code, []byte("latencyMs")), "cost": bytes.Contains(code, []byte("cost"))}
+	}
 	command := append([]string{language(file), c.shims.use(shim), name}, options...)
 	block.set("command", texts(command...))
 	block.passes(settings)
@@ -165,8 +168,11 @@ type configSource struct {
 type Options struct {
 	// Root is the folder whose files are read; "" is that of the configuration, which must be in it.
 	Root string
-	// Out is the folder of the suite. Where it is in Root, code of the author stays where it is, and finds what it imports.
+	// Out is the folder of the suite. Where it is in Root, or in the configuration's folder in a git checkout, code of the author
+	// stays where it is, and finds what it imports.
 	Out string
+	// AllowFile are globs of hidden files and keys that may be read, relative to Root.
+	AllowFile []string
 	// MaxTrials is the most trials that the suite may have; 0 is suite.DefaultMaxTrials.
 	MaxTrials int
 	// Fetch gets an image and the ending of its file; nil fetches nothing.
@@ -222,7 +228,10 @@ func (s *configSource) within(dir string, o Options) (err error) {
 		return eval.BadInput("the folder whose files are read cannot be opened: %w", err)
 	}
 	s.files = files.Within{Project: files.FS(s.root), At: at, Of: of}
-	if out, err := filepath.Abs(o.Out); err == nil && s.given && o.Out != "" {
+	if len(o.AllowFile) > 0 {
+		s.files.Allow = eval.NewPatterns(o.AllowFile).Match
+	}
+	if out, err := filepath.Abs(o.Out); err == nil && o.Out != "" && (s.given || isProject(s.dir)) {
 		if _, inside := relative(s.top, out); inside {
 			place, err := filepath.Rel(out, s.dir)
 			if err == nil {
@@ -231,6 +240,15 @@ func (s *configSource) within(dir string, o Options) (err error) {
 		}
 	}
 	return nil
+}
+
+// isProject reports whether suites in a folder may read what is above them in a git checkout, whose top is not the home folder.
+func isProject(dir string) bool {
+	top, home := files.Checkout(dir), ""
+	if at, err := os.UserHomeDir(); err == nil {
+		home = at
+	}
+	return top != "" && top != home
 }
 
 // relative returns the path of a file in a folder, with slashes; false if it is outside.
@@ -353,7 +371,7 @@ func (s *configSource) read(ref string) (name string, data []byte, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, fmt.Errorf("there is no file %s", name)
 	case refused:
-		return "", nil, fmt.Errorf("%s is not read: %w", name, refusal.Why)
+		return "", nil, fmt.Errorf("%s is not read: %w", name, refusal)
 	case err != nil && strings.Contains(err.Error(), "escapes"): // as os.Root words it
 		return "", nil, fmt.Errorf("%s cannot be read: a link leads out of the folder", name)
 	case err != nil:

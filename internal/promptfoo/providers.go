@@ -26,9 +26,10 @@ type target struct {
 	functions bool
 	lostTools string
 	system    string
-	json      string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
-	changes   []string // files with transforms of its answer, in order
-	parses    bool     // promptfoo parses the texts of its body as JSON
+	json      string          // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
+	changes   []string        // files with transforms of its answer, in order
+	parses    bool            // promptfoo parses the texts of its body as JSON
+	reports   map[string]bool // keys besides the output that the author's provider may return: latencyMs, cost
 }
 
 // gets reports whether a target gets a prompt.

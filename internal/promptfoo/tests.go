@@ -255,7 +255,7 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	if len(o.changes) == 0 {
 		sc.changes = c.defaults.changes
 	}
-	sc.typed = typedIn(s.get("vars"), c.defaults.at.get("vars"))
+	sc.typed, sc.about = typedIn(s.get("vars"), c.defaults.at.get("vars")), s.get("metadata")
 	c.assertions(scorers, s.get("assert"), sc)
 	c.untested(scorers, s)
 	for _, why := range o.lost {

@@ -279,6 +279,9 @@ func (c *converter) cost(a assertion) (*scorer, string) {
 	if !ok || most < 0 {
 		return nil, "it needs a threshold"
 	}
+	if !slices.ContainsFunc(c.targets, func(t *target) bool { return !t.reports["cost"] }) && len(c.targets) > 0 {
+		return c.reported(a, "cost"), ""
+	}
 	if c.unpriced == nil {
 		c.unpriced = new(c.priceAll())
 	}

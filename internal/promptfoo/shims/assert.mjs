@@ -21,6 +21,10 @@ for (const name of typed) {
 }
 console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the verdict
 
+// What the author's provider returned besides its output, where the shim for providers passed it on.
+const response = (input.toolCalls ?? []).find((call) => call.name === 'promptfoo.response')?.args;
+if (response) input.toolCalls = input.toolCalls.filter((call) => call.name !== 'promptfoo.response');
+
 const shimmed = Object.create(process, { mainModule: { value: { require: createRequire(path.resolve('suite.yaml')) } } });
 
 function rendered(code) {
@@ -97,7 +101,7 @@ async function answer() {
   if (output === '' && (input.toolCalls ?? []).length > 0) output = toolCalls();
   const changes = [...(target.changes ?? []), ...(args.changes ?? [])];
   if (gaveObject(output) && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
-  const context = guarded('context', { vars: input.vars, prompt: { raw: promptText(), label: input.arm } });
+  const context = guarded('context', { vars: input.vars, prompt: { raw: promptText(), label: input.arm }, ...(response && { metadata: response.metadata }) });
   for (const ref of changes) {
     if (ref.startsWith('checks/response')) {
       const run = await load(ref, ['json', 'text', 'context'], responseBody);
@@ -204,7 +208,7 @@ function write({ passed, score, reason }) {
 }
 
 function inPython(output) {
-  const run = spawnSync('python3', ['shims/assert.py', args.code], { input: JSON.stringify({ ...input, output }), encoding: 'utf8', maxBuffer: 1 << 24 });
+  const run = spawnSync('python3', ['shims/assert.py', args.code], { input: JSON.stringify({ ...input, output, response }), encoding: 'utf8', maxBuffer: 1 << 24 });
   if (run.status !== 0) {
     process.stderr.write(run.stderr ?? String(run.error));
     process.exit(1);
@@ -212,7 +216,16 @@ function inPython(output) {
   process.stdout.write(run.stdout);
 }
 
+// most judges a latency or a cost, which the author's provider may return itself.
+function most(value) {
+  if (typeof value !== 'number') throw new Error(`the provider returned no ${args.check}`);
+  const passed = value <= args.threshold !== (args.not === true);
+  write({ passed, score: passed ? 1 : 0, reason: `a ${args.check} of ${value}, and the threshold is ${args.threshold}` });
+}
+
 async function main() {
+  if (args.check === 'latency') return most(response?.latencyMs ?? input.timing?.latencyMs);
+  if (args.check === 'cost') return most(response?.cost);
   const check = args.check === 'javascript' ? await load(args.code, ['output', 'context'], body) : undefined;
   let output;
   try {
@@ -224,10 +237,12 @@ async function main() {
   if (args.check === 'python') return inPython(output);
   const context = guarded('context', {
     prompt: promptText(), vars: input.vars,
-    test: guarded('context.test', { vars: input.vars, description: input.case, options: {} }),
+    test: guarded('context.test', { vars: input.vars, description: input.case, options: {}, ...(args.metadata && { metadata: args.metadata }) }),
     provider: { id: () => input.arm.split('/')[0] }, config: args.config,
-    providerResponse: guarded('context.providerResponse', { output, raw: input.answer, finishReason: input.finishReason, tokenUsage: {
-      total: input.usage?.totalTokens, prompt: input.usage?.promptTokens, completion: input.usage?.outputTokens } }),
+    providerResponse: response ? { ...response, output } : guarded('context.providerResponse', {
+      output, raw: input.answer, finishReason: input.finishReason, tokenUsage: {
+        total: input.usage?.totalTokens, prompt: input.usage?.promptTokens, completion: input.usage?.outputTokens } }),
+    ...(response && { metadata: response.metadata, logProbs: response.logProbs }),
   });
   try {
     write(verdict(check ? await check(output, context) : checks[args.check](asText(output), args.value)));

@@ -27,6 +27,12 @@ for name in typed or []:
             given["vars"][name] = json.loads(given["vars"][name])
         except ValueError:
             pass
+# What the author's provider returned besides its output, where the shim for providers passed it on.
+response = given.get("response")
+for call in given.get("toolCalls") or []:
+    if call.get("name") == "promptfoo.response":
+        response = call.get("args") or {}
+given["toolCalls"] = [call for call in given.get("toolCalls") or [] if call.get("name") != "promptfoo.response"]
 stdout, sys.stdout = sys.stdout, sys.stderr  # standard output is for the verdict
 
 
@@ -134,22 +140,23 @@ class Guarded(dict):
     """What evalrun does not have is no answer to a check, which may be glad of nothing: reading it makes the trial an error."""
 
     absent = ""
+    unasked = ["error", "cached"]
 
     def __init__(self, name, has):
         super().__init__(has)
         self.name = name
 
     def __missing__(self, key):
-        if key in ("error", "cached"):
+        if key in Guarded.unasked:
             return None
         Guarded.absent = f"{self.name}[{key!r}]"
         raise KeyError(f"evalrun has no {Guarded.absent}")
 
     def get(self, key, default=None):
-        return self[key] if key not in ("error", "cached") else default
+        return self[key] if key not in Guarded.unasked or super().__contains__(key) else default
 
     def __contains__(self, key):
-        if not super().__contains__(key) and key not in ("error", "cached"):
+        if not super().__contains__(key) and key not in Guarded.unasked:
             Guarded.absent = f"{self.name}[{key!r}]"
         return super().__contains__(key)
 
@@ -158,10 +165,15 @@ check = load(sys.argv[1])
 context = Guarded("context", {
     "prompt": prompt(),
     "vars": given.get("vars") or {},
-    "test": Guarded("context['test']", {"vars": given.get("vars") or {}, "description": given.get("case")}),
+    "test": Guarded("context['test']", {
+        "vars": given.get("vars") or {}, "description": given.get("case"), **({"metadata": args["metadata"]} if "metadata" in args else {})
+    }),
     "config": args.get("config") or {},
     "providerResponse": Guarded("context['providerResponse']", {"output": output(), "raw": given.get("answer")}),
 })
+if response is not None:
+    Guarded.unasked += ["metadata", "logProbs"]
+    context.update({key: response[key] for key in Guarded.unasked if key in response}, providerResponse={**response, "output": output()})
 try:
     found = check(output(), context)
     if inspect.iscoroutine(found):

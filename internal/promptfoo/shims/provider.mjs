@@ -46,7 +46,9 @@ async function main() {
   if (result?.error) return { error: String(result.error) };
   const output = typeof result === 'string' ? result : result?.output;
   if (output === undefined || output === null) return { error: 'the provider returned no output' };
-  return { text: typeof output === 'string' ? output : `${JSON.stringify(output)}\t`, usage: usage(result.tokenUsage) };
+  const { output: _, ...details } = typeof result === 'string' ? {} : result;
+  const toolCalls = rest.includes('--details') ? [{ name: 'promptfoo.response', args: details }] : undefined;
+  return { text: typeof output === 'string' ? output : `${JSON.stringify(output)}\t`, usage: usage(result.tokenUsage), toolCalls };
 }
 
 main().then((answer) => process.stdout.write(JSON.stringify(answer), () => process.exit(0)), (error) => {

@@ -19,6 +19,7 @@ parser.add_argument("file")
 parser.add_argument("--function", default="call_api")
 parser.add_argument("--config")
 parser.add_argument("--id", default="")
+parser.add_argument("--details", action="store_true")
 options = parser.parse_args()
 if os.name == "posix":
     os.set_blocking(0, True)  # the pipe may have nothing yet
@@ -65,6 +66,9 @@ else:
     if not isinstance(output, str):  # a tab marks an object, for transforms and assertions
         output = json.dumps(output, separators=(",", ":"), ensure_ascii=False) + "\t"
     answer = {"text": output}
+    if options.details:
+        args = {key: value for key, value in result.items() if key != "output"}
+        answer["toolCalls"] = [{"name": "promptfoo.response", "args": json.loads(json.dumps(args, default=str))}]
     usage = {"inputTokens": tokens.get("prompt"), "outputTokens": tokens.get("completion"), "totalTokens": tokens.get("total")}
     usage = {key: value for key, value in usage.items() if value is not None}
     if usage:
