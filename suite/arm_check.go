@@ -155,6 +155,7 @@ func ignoresPrompt(arm Arm) bool {
 		return !of.calls("prompt") && !of.calls("messages")
 	case *Program:
 		return of.vars.all || len(of.vars.names) > 0
+	case *ConfiguredModel, *EchoTarget:
 	}
 	return false
 }
