@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,8 +22,11 @@ const (
 	maxOutput = 1 << 20
 	// maxComplaint bounds what is kept of its standard error: the end of it.
 	maxComplaint = 4 << 10
-	// lingering is how long the output may stay open after the program has ended.
+	// lingering is how long the output may stay open after the program has ended, feeding how long its input, and draining how long
+	// the output when nothing of the program is left: on a busy machine other processes that are being started hold it too.
 	lingering = time.Second
+	feeding   = 10 * time.Second
+	draining  = 30 * time.Second
 )
 
 // Invocation is a program with what it is given. It runs without a shell, with bounds on its time and on what it writes, and
@@ -33,6 +38,10 @@ type Invocation struct {
 	Env  []string // NAME=VALUE, in addition to the environment of evalrun
 	Pass []string // names of variables that evalrun keeps to itself otherwise; see environment
 	Keys []string // names of variables that hold keys
+	// Place is a folder that is its alone, "" for none: what runs there when it has ended is its own too.
+	Place string
+	// Caged says that the kernel ends what it leaves behind, which is no failure then.
+	Caged bool
 	// Bare leaves it the part of the environment that every program needs: PATH, the language, the time zone, the proxies.
 	Bare  bool
 	Input []byte
@@ -86,21 +95,88 @@ func (c *Invocation) Output() ([]byte, error) {
 	if mine != "" {
 		cmd.Env = append(cmd.Env, mine)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
-	cmd.WaitDelay = lingering
+	cmd.Stdin = bytes.NewReader(c.Input)
+	cmd.WaitDelay = feeding
 	ownGroup(cmd)
 	runtime.LockOSThread() // the program ends with the thread that starts it
 	defer runtime.UnlockOSThread()
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = endGroup(cmd) // ends processes that it left running
-		endStrays(mine)
-	}
+	err := c.run(ctx, cmd, mine, out, complaint)
 	if err = ended(err, context.Cause(ctx)); err != nil {
 		died := cmd.ProcessState != nil && !cmd.ProcessState.Exited() && context.Cause(ctx) == nil
 		return out.kept.Bytes(), &Failure{err, complaint.String(), died}
 	}
 	return out.kept.Bytes(), nil
+}
+
+// run runs the program until it has ended with all that it started, and its output is closed. The error is exec.ErrWaitDelay when
+// something that it left running held that open.
+func (c *Invocation) run(ctx context.Context, cmd *exec.Cmd, mine string, out, complaint io.Writer) error {
+	outputs, err := pipes(out, complaint)
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = outputs.in[0], outputs.in[1]
+	err = cmd.Start()
+	closeFiles(outputs.in)
+	if err != nil {
+		outputs.wait(draining)
+		return err
+	}
+	err = cmd.Wait()
+	open := ctx.Err() == nil && !c.Caged && !outputs.wait(lingering)
+	left := endGroup(cmd) == nil // ends processes that it left running
+	left = endStrays(mine, c.Place) || left
+	late := !outputs.wait(draining)
+	closeFiles(outputs.from)
+	<-outputs.closed
+	if c.Caged && errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if err == nil && (late || open && left) {
+		return exec.ErrWaitDelay
+	}
+	return err
+}
+
+// copies are pipes that are copied to writers until they are closed.
+type copies struct {
+	in, from []*os.File
+	closed   chan struct{}
+}
+
+func pipes(to ...io.Writer) (*copies, error) {
+	c := &copies{closed: make(chan struct{})}
+	var copying sync.WaitGroup
+	for _, w := range to {
+		from, in, err := os.Pipe()
+		if err != nil {
+			closeFiles(c.in)
+			return nil, err
+		}
+		c.in, c.from = append(c.in, in), append(c.from, from)
+		copying.Go(func() {
+			_, _ = io.Copy(w, from) // until it is closed, by either side
+			_ = from.Close()
+		})
+	}
+	go func() { copying.Wait(); close(c.closed) }()
+	return c, nil
+}
+
+// wait reports whether all of them are closed within a time.
+func (c *copies) wait(long time.Duration) bool {
+	select {
+	case <-c.closed:
+		return true
+	case <-time.After(long):
+		return false
+	}
+}
+
+func closeFiles(all []*os.File) {
+	for _, one := range all {
+		_ = one.Close() // of one that is closed already too
+	}
 }
 
 // bareName matches the variables of Invocation.Bare. The last line is what programs on Windows need to start at all.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,7 +23,11 @@ import (
 // markName is the variable of the mark. Service managers use the same name, so that a program does not learn of evalrun by it.
 const markName = "INVOCATION_ID"
 
-var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+// adopt also keeps from programs the files that evalrun was started with, such as the folder of the suite in a shell's 9<.
+var adopt = sync.OnceFunc(func() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+})
 
 // mark adopts what programs leave behind from now on, and returns the variable that tells whose it is.
 func mark() string {
@@ -38,21 +43,48 @@ func tied(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 // strayTime bounds how long a program is fought that starts processes faster than they end.
 const strayTime = 5 * time.Second
 
-// endStrays ends what a program has left behind, and what that starts meanwhile.
-func endStrays(mark string) {
-	for end := time.Now().Add(strayTime); time.Now().Before(end); {
-		ended := 0
+// endStrays ends what a program has left behind, and what that starts meanwhile. place is a folder that is the program's alone. It
+// reports whether there was any.
+func endStrays(mark, place string) (found bool) {
+	ended := map[int]bool{}
+	quiet := 0
+	for end := time.Now().Add(strayTime); quiet < 2 && time.Now().Before(end); { // a list of children that end may lack others
+		quiet++
 		for _, pid := range children() {
-			if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && hasEntry(environ, mark) {
+			if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && hasEntry(environ, mark) || runsIn(pid, place) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
-				_, _ = syscall.Wait4(pid, nil, 0, nil)
-				ended++
+				ended[pid] = true
+				quiet = 0
 			}
 		}
-		if ended == 0 {
-			return
-		}
+		reap(ended)
 	}
+	found = len(ended) > 0
+	for end := time.Now().Add(strayTime); reap(ended) > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	return found
+}
+
+// reap takes the processes that have ended, and returns how many have not. It does not wait for one that another process traces.
+func reap(ended map[int]bool) (rest int) {
+	for pid, waits := range ended {
+		if !waits {
+			continue
+		}
+		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); got == pid || err != nil {
+			ended[pid] = false
+			continue
+		}
+		rest++
+	}
+	return rest
+}
+
+// runsIn reports whether a process works in a folder. One that hides its environment seldom leaves it.
+func runsIn(pid int, place string) bool {
+	at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	return err == nil && place != "" && strings.HasPrefix(at+"/", place+"/")
 }
 
 func hasEntry(environ []byte, entry string) bool {
@@ -86,7 +118,7 @@ func EndIn(dir string) {
 		name, _ := os.ReadFile(of + "/comm")
 		words, _ := os.ReadFile(of + "/cmdline")
 		shown := string(name) == "bwrap\n" && bytes.Contains(words, []byte("\x00"+dir+"/"))
-		if pid != os.Getpid() && (shown || bytes.Contains(environ, []byte("\x00TMPDIR="+dir+"/"))) {
+		if pid != os.Getpid() && (shown || runsIn(pid, dir) || bytes.Contains(environ, []byte("\x00TMPDIR="+dir+"/"))) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -5,7 +5,7 @@ package files
 // mark is for systems on which what a program leaves behind can be found.
 func mark() string { return "" }
 
-func endStrays(string) {}
+func endStrays(string, string) bool { return false }
 
 // EndIn is for systems on which processes can be found by their folders.
 func EndIn(string) {}

@@ -240,7 +240,7 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 	integrity := eval.Open
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
-		integrity = eval.Clean
+		integrity, run.Caged = eval.Clean, true
 		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, dir, words(p, program, jobDir+"/files", top, path.Join))
 		run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
 	case suite.SandboxCommand:
@@ -252,7 +252,7 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 		run.Path, run.Args, run.Dir = own[0], own[1:], at.work
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
 	}
-	run.Bare = !p.Confined.Inherits
+	run.Bare, run.Place = !p.Confined.Inherits, at.root
 	leave := func(out []byte) (eval.Integrity, error) {
 		if len(p.Confined.Stop) > 0 {
 			stop := templated(p.Confined.Stop, at, dir, nil)

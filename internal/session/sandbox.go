@@ -45,7 +45,7 @@ var bwrapWorks = sync.OnceValue(func() error {
 		return errors.New("bubblewrap is not installed: apt-get install bubblewrap")
 	}
 	args := append(bwrapSystem(false), "--", "/bin/sh", "-c", ":")
-	_, err := (&files.Invocation{Path: found, Args: args, Bare: true, Timeout: sandboxTime}).Output()
+	_, err := (&files.Invocation{Path: found, Args: args, Bare: true, Caged: true, Timeout: sandboxTime}).Output()
 	if err == nil {
 		return nil
 	}
