@@ -223,7 +223,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	}
 	o.emit(ReportsDue{result})
 	layout := o.Layout
-	layout.Latest, layout.Folder, layout.Standings = in.IsLatest(doc.Dir), in.Abs(""), gate.Standings
+	layout.Latest, layout.Folder = in.IsLatest(doc.Dir), in.Abs("")
 	written, err := reports.WriteOutputs(doc, j.outputs, stdout, layout)
 	result.Reports = written
 	if !o.NoHistory {

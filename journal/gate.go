@@ -179,6 +179,8 @@ type Decision struct {
 	Ranking    []compare.Ranking   // of the arms of suites whose gate or race is about the best arm
 	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
 	NotCompared bool
+	// Standings ranks the arms of a run of which no verdict or rule says which is the best. It may take long.
+	Standings func() []compare.Ranking
 }
 
 // Gate is what the rules came to; nil when no gate was applied.
@@ -206,4 +208,12 @@ func (d *Document) Ranking() []compare.Ranking {
 		return nil
 	}
 	return d.Decision.Ranking
+}
+
+// Standings orders the arms of a run of which no verdict or rule says which is the best; nil when no gate was applied.
+func (d *Document) Standings() []compare.Ranking {
+	if d.Decision == nil || d.Decision.Standings == nil {
+		return nil
+	}
+	return d.Decision.Standings()
 }

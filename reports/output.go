@@ -86,7 +86,7 @@ func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Opt
 			continue
 		}
 		err := files.WriteAny(out.Path, func(w io.Writer) error {
-			return out.Format.Write(w, d, Options{Verbose: o.Verbose, Standings: o.Standings})
+			return out.Format.Write(w, d, Options{Verbose: o.Verbose})
 		})
 		if failed = append(failed, seenEnough(err, "the report "+out.Path)); err == nil {
 			written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))

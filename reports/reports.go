@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -24,9 +23,6 @@ type Options struct {
 	// files stay.
 	Verbose, Quiet bool
 	Listed         bool // standard error had the failures, one by one: a table on standard output counts them
-
-	// Standings ranks the arms that no verdict is about; optional. A table ends with it.
-	Standings func(*journal.Document) []compare.Ranking
 
 	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id

@@ -35,9 +35,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	t := table{screen: newScreen(d, o)}
 	if !o.Quiet {
 		t.failures = overview.NewFailures(d)
-		if o.Standings != nil {
-			t.standings = o.Standings(d)
-		}
+		t.standings = d.Standings()
 		body := t.short
 		if o.Verbose {
 			body = t.full

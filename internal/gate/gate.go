@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -30,7 +31,10 @@ func Apply(d *journal.Document) {
 		out.codes = append(out.codes, eval.SignalCode(d.End.Signal))
 	}
 	out.gate.Exit = eval.WorstCode(out.codes...)
-	d.Decision = &journal.Decision{Gate: out.gate, Comparison: comparison, Ranking: out.ranked, NotCompared: notCompared}
+	d.Decision = &journal.Decision{
+		Gate: out.gate, Comparison: comparison, Ranking: out.ranked, NotCompared: notCompared,
+		Standings: sync.OnceValue(func() []compare.Ranking { return standings(d) }),
+	}
 }
 
 func gateConfig(d *journal.Document, suite string) *eval.GateConfig {

@@ -61,8 +61,8 @@ func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
 	return out, nil
 }
 
-// Standings ranks the arms of a run that ended as planned by pass rate, where no verdict or rule is about the best of them.
-func Standings(d *journal.Document) []compare.Ranking {
+// standings ranks the arms of a run that ended as planned by pass rate, where no verdict or rule is about the best of them.
+func standings(d *journal.Document) []compare.Ranking {
 	several := func(s journal.SuiteSummary) bool { return len(s.Arms) > 1 }
 	if len(d.Ranking()) > 0 || d.Comparison() != nil || !d.End.Completed() || !slices.ContainsFunc(d.Summary.Suites, several) {
 		return nil

@@ -51,6 +51,9 @@ func newHead(d *journal.Document) head {
 	for _, tag := range h.FailingTags {
 		h.Notices = append(h.Notices, text.Sentence(tag.String())+".")
 	}
+	if len(h.Ranking) == 0 {
+		h.Ranking = d.Standings()
+	}
 	h.NoContent = d.Run.Options().NoContent
 	h.Run.CommandOptions, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)

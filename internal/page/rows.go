@@ -108,6 +108,8 @@ type columns struct {
 	Value    []*float64 `json:"value"` // the numbers of all trials, in the order of their names; nil: unscored
 	Text     []uint32   `json:"text"`  // hash of the whole answer
 	Why      []string   `json:"why"`
+	Input    []string   `json:"input"`  // of a trial that failed or could not be judged: what was asked; else ""
+	Wanted   []string   `json:"wanted"` // of a trial that failed: the text that was wanted; "" where no texts were compared
 	Answer   []string   `json:"answer"`
 	Latency  []float64  `json:"latency"`        // milliseconds; -1: unknown
 	Tokens   []int      `json:"tokens"`         // -1: unknown
@@ -134,6 +136,8 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Error = append(c.Error, t.Error.number(errorKind(r)...))
 	c.Note = append(c.Note, t.Note.number(notes(r, of)...))
 	c.Why = append(c.Why, excerpt(text.Why(r)))
+	input, wanted := asked(r)
+	c.Input, c.Wanted = append(c.Input, excerpt(input)), append(c.Wanted, excerpt(wanted))
 	c.answer(t, r.Response)
 	c.cost(r, of.prices)
 	c.numbers(t, r)
@@ -142,6 +146,22 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Text = append(c.Text, hashOfAnswer(r.Response))
 	class, answered := classified(r)
 	c.Class, c.Answered = append(c.Class, t.Class.number(class...)), append(c.Answered, t.Answered.number(answered...))
+}
+
+// asked is what a trial that did not pass asked and wanted.
+func asked(r *eval.Result) (input, wanted string) {
+	if o := r.Outcome(); o != eval.Fail && o != eval.Err {
+		return "", ""
+	}
+	fields := text.Input(r)
+	if len(fields) == 1 {
+		return fields[0].Value, text.Wanted(r)
+	}
+	var lines []string
+	for _, f := range fields {
+		lines = append(lines, f.Name+": "+f.Value)
+	}
+	return strings.Join(lines, "\n"), text.Wanted(r)
 }
 
 // otherAnswer is the name of an answer outside the classes, as in the confusion matrix.

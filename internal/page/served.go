@@ -242,7 +242,7 @@ func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d))
 // document keeps its own.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	with, decision := *d, *d.Decision
-	decision.Comparison, decision.NotCompared = c, false
+	decision.Comparison, decision.NotCompared, decision.Standings = c, false, nil
 	with.Decision = &decision
 	h := newHead(&with)
 	h.OtherBaseline = true

@@ -53,7 +53,7 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	}
 	defer doc.Close() //nolint:errcheck // only read
 	options := layout(screen)
-	options.Verbose, options.Latest, options.Folder, options.Standings = verbose, f.IsLatest(doc.Dir), f.Abs(""), gate.Standings
+	options.Verbose, options.Latest, options.Folder = verbose, f.IsLatest(doc.Dir), f.Abs("")
 	_, err = reports.WriteOutputs(doc, outputs, screen, options)
 	return err
 }

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -73,29 +72,17 @@ func field(s string) string {
 	return displaywidth.TruncateString(diag.CleanLine(s), longestField, "...")
 }
 
-// input is what differs between the prompts of cases: the variables that the prompt has, else those that are not what the
-// answer is compared with, else the last message; "" under --no-content.
+// input is what was asked in the case, on one line.
 func input(r *eval.Result) string {
-	said := lastMessage(r.Request)
-	all := slices.Sorted(maps.Keys(r.Vars))
-	isSent := func(name string) bool {
-		value := strings.TrimSuffix(r.Vars[name], "...") // long values are cut
-		return value != "" && strings.Contains(said, value)
+	fields := text.Input(r)
+	if len(fields) == 1 {
+		return quoted(fields[0].Value)
 	}
-	sent := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !isSent(name) })
-	if len(sent) == 0 && said == "" { // an application has variables without a message
-		sent = all
+	var out []string
+	for _, f := range fields {
+		out = append(out, f.Name+" "+quoted(f.Value))
 	}
-	switch len(sent) {
-	case 0:
-		return quoted(said)
-	case 1:
-		return quoted(r.Vars[sent[0]])
-	}
-	for i, name := range sent {
-		sent[i] = name + " " + quoted(r.Vars[name])
-	}
-	return strings.Join(sent, ", ")
+	return strings.Join(out, ", ")
 }
 
 // quoted is a text in quotes, shortened inside of them; "" for no text.
@@ -104,17 +91,4 @@ func quoted(s string) string {
 		return ""
 	}
 	return `"` + displaywidth.TruncateString(diag.CleanLine(s), longestField-len(`""`), "...") + `"`
-}
-
-func lastMessage(r *eval.Request) string {
-	if r == nil || len(r.Contents) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	for _, part := range r.Contents[len(r.Contents)-1].Parts {
-		if t, ok := part.(eval.TextPart); ok {
-			b.WriteString(t.Text)
-		}
-	}
-	return b.String()
 }
