@@ -276,6 +276,19 @@ func HeadlineOf(d *journal.Document) headline {
 	return headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
 }
 
+// VerdictOf is what a run came to in a word, as the page and the list of runs say it first.
+func VerdictOf(d *journal.Document) (verdict string, tone text.Tone) {
+	h := HeadlineOf(d)
+	isWorse := func(a compare.ArmComparison) bool { return a.Verdict == eval.Regressed }
+	if c := d.Comparison(); h.Word == "FAIL" && c != nil && slices.ContainsFunc(c.Arms, isWorse) {
+		return "Regressed", h.Tone
+	}
+	return map[string]string{
+		"PASS": "Passed", "FAIL": "Failed", "INCONCLUSIVE": "Cannot tell", "ERROR": "Incomplete", "INCOMPLETE": "Incomplete",
+		"INTERRUPTED": "Interrupted", "IN PROGRESS": "In progress", NotGated: "Not gated",
+	}[h.Word], h.Tone
+}
+
 func headlineOf(d *journal.Document) (word, why string, tone text.Tone) {
 	switch d.Gate().Exit {
 	case eval.CodeOK:

@@ -1,8 +1,11 @@
 package page
 
 import (
+	"hash/fnv"
 	"html/template"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -55,6 +58,9 @@ type ListedRun struct {
 	StartedAt string   `json:"startedAt"`
 	Emulator  bool     `json:"emulator"`
 	Planned   int      `json:"planned"` // trials
+	Branch    string   `json:"branch,omitempty"`
+	Commit    string   `json:"commit,omitempty"`
+	Of        string   `json:"of"` // the same for runs of the same suites and arms
 }
 
 // NewListedRun makes a list entry of the header of a run.
@@ -67,10 +73,13 @@ func NewListedRun(key string, header *eval.Run) ListedRun {
 		StartedAt: header.StartedAt,
 		Emulator:  header.Emulator,
 		Planned:   header.Plan.Trials,
+		Branch:    header.Branch,
+		Commit:    header.Commit,
 	}
 	for i := range header.Suites {
 		r.Suites = append(r.Suites, header.Suites[i].Name)
 	}
+	r.Of = shortHash(slices.Concat(r.Suites, header.Plan.Arms)...)
 	return r
 }
 
@@ -97,19 +106,27 @@ const (
 // RunFigures has the numbers of a run in the list.
 type RunFigures struct {
 	eval.Counts
-	PassRate *float64 `json:"passRate"`
-	Phase    runPhase `json:"state"`
-	Reason   string   `json:"reason,omitempty"`
-	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
-	Problem  string   `json:"problem,omitempty"`
+	Verdict  string       `json:"verdict,omitempty"`
+	Style    eval.Outcome `json:"style,omitempty"`
+	PassRate *float64     `json:"passRate"`
+	Phase    runPhase     `json:"state"`
+	Reason   string       `json:"reason,omitempty"`
+	Exit     *int         `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
+	Problem  string       `json:"problem,omitempty"`
+	// Failing are hashes of the cases that failed, each on an arm: lists of two runs say what fails anew. A longer list is left out.
+	Failing []string `json:"failing,omitempty"`
 }
+
+// mostFailing is the longest list of failing cases.
+const mostFailing = 1000
 
 // Unreadable returns the summary of a run that cannot be read.
 func Unreadable(err error) RunFigures { return RunFigures{Phase: Incomplete, Problem: err.Error()} }
 
 // Summarize returns the numbers of a run.
 func Summarize(d *journal.Document) RunFigures {
-	out := RunFigures{Counts: d.Summary.Counts, Phase: complete}
+	out := RunFigures{Counts: d.Summary.Counts, Phase: complete, Failing: failing(d)}
+	out.Verdict, out.Style = verdictOf(d)
 	if rate, ok := d.Summary.PassRate(); ok {
 		out.PassRate = &rate
 	}
@@ -128,4 +145,29 @@ func Summarize(d *journal.Document) RunFigures {
 		out.Exit = new(d.Gate().Exit)
 	}
 	return out
+}
+
+func failing(d *journal.Document) (out []string) {
+	last := ""
+	for i := range d.Len() {
+		k := d.Indexed(i)
+		if k.Outcome != eval.Fail {
+			continue
+		}
+		if key := shortHash(k.Suite, k.Arm, k.Case); key != last { // repeats stand together
+			out, last = append(out, key), key
+		}
+		if len(out) > mostFailing {
+			return nil
+		}
+	}
+	return out
+}
+
+func shortHash(parts ...string) string {
+	h := fnv.New64a()
+	for _, part := range parts {
+		_, _ = io.WriteString(h, part+"\x00") // a hash never fails
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
 }

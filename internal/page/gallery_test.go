@@ -73,6 +73,7 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		expect.Same(t, "state of a run that is "+name, [2]string{string(got.Phase), got.Reason}, [2]string{test.state, test.reason})
 		expect.Same(t, "pass rate of a run that is "+name, got.PassRate, test.rate)
 		expect.Same(t, "passes", got.Pass, strings.Count(test.letters, "p"))
+		expect.Same(t, "failing cases", len(got.Failing), strings.Count(test.letters, "f"))
 		if (got.Exit == nil) != test.running {
 			t.Errorf("exit of a run that is %s: got %v, want none only while it runs", name, got.Exit)
 		}
@@ -97,7 +98,7 @@ func TestRunOfTheListHasItsSuitesAndMarks(t *testing.T) {
 	})
 	expect.Same(t, "run", r, page.ListedRun{
 		Key: "key", ID: "id", Suites: []string{"b", "a", "b"}, Marks: []string{"nightly", "main", "a", "z=1"},
-		StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Planned: 7,
+		StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Planned: 7, Branch: "main", Of: r.Of,
 	})
 	expect.Same(t, "title", r.Title(), "b, a, b")
 	empty := page.NewListedRun("", &eval.Run{})

@@ -31,23 +31,26 @@ type head struct {
 	Running   bool `json:"running"`
 }
 
-// headline is the headline of the run. Style is a class of the style sheet, named after an outcome.
+// headline is the headline of the run.
 type headline struct {
-	Why   string       `json:"why"`
-	Style eval.Outcome `json:"style"`
+	Verdict string       `json:"verdict"`
+	Why     string       `json:"why"`
+	Style   eval.Outcome `json:"style"`
 }
 
-func newHeadline(d *journal.Document) headline {
-	h := overview.HeadlineOf(d)
-	styles := map[text.Tone]eval.Outcome{
+// verdictOf is what a run came to, in a word. The style is a class of the style sheet, named after an outcome.
+func verdictOf(d *journal.Document) (word string, style eval.Outcome) {
+	word, tone := overview.VerdictOf(d)
+	return word, map[text.Tone]eval.Outcome{
 		text.Good: eval.Pass, text.Bad: eval.Fail, text.Alarm: eval.Err, text.Neutral: eval.Skip,
-	}
-	return headline{text.Sentence(h.Why), styles[h.Tone]}
+	}[tone]
 }
 
 // newHead omits what only concerns the machine of the run.
 func newHead(d *journal.Document) head {
-	h := head{Overview: overview.New(d), Running: d.Running, Headline: newHeadline(d), Notices: notices(d)}
+	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
+	h.Headline.Why = text.Sentence(overview.HeadlineOf(d).Why)
+	h.Headline.Verdict, h.Headline.Style = verdictOf(d)
 	for _, tag := range h.FailingTags {
 		h.Notices = append(h.Notices, text.Sentence(tag.String())+".")
 	}

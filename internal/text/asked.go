@@ -3,6 +3,7 @@ package text
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -41,7 +42,15 @@ func Input(r *eval.Result) []Field {
 // Wanted is the text that the first failed scorer wanted in place of the answer; "" where it compared no texts.
 func Wanted(r *eval.Result) string {
 	for _, s := range r.Scores {
-		if want, _, ok := CutCompared(s.Diff); ok && !s.Passed() {
+		if s.Passed() {
+			continue
+		}
+		if want, _, ok := CutCompared(s.Diff); ok {
+			return want
+		}
+		if said, ok := strings.CutPrefix(s.Reason, "expected "); ok { // short texts have no diff
+			quoted, _ := strconv.QuotedPrefix(said)
+			want, _ := strconv.Unquote(quoted)
 			return want
 		}
 	}

@@ -17,11 +17,11 @@ function drawHeadline(head) {
 }
 
 function drawComparisonInBrief(head) {
-  const c = head.comparison;
+  const c = head.comparison, notes = head.verdictNotes || [];
   if (c.notCompared) return section('Against the baseline', h('p', null, 'Not compared (--no-baseline).'));
+  if (c.arms.length < 2 && notes.length === 0) return null;
   return section('Against the baseline',
-    drawHeadline(head),
-    h('p', null, 'Compared with ', name(sideName(c.base)), '. ', h('a', {href: address(['comparison'])}, 'The whole comparison')),
+    notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note)))),
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
       badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
       h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; '))), ' ', worseLink(head, a)))));
@@ -67,23 +67,36 @@ function drawArmComparison(a, words, plot, worse) {
 const signed = x => (x > 0 ? '+' : '') + x.toFixed(3);
 const change = x => (x > 0 ? '+' : '') + three(x); // on a scale
 
-function drawMetric(m) {
-  const ratio = isRatio(m.name), show = ratio ? v => '\u00d7 ' + v.toFixed(3) : signed, still = ratio ? 1 : 0;
+// differencePlot is the difference of a metric with its interval and margin, for rangePlot.
+function differencePlot(m) {
+  const ratio = isRatio(m.name), show = showDifference(m), still = ratio ? 1 : 0;
   const tone = m.gated ? {pass: 'pass', fail: 'fail'}[verdictTones[m.verdict]] || '' : '';
   const limit = m.margin === undefined || m.margin === null ? null : ratio ? m.margin : m.name === 'blocked' ? m.margin : -m.margin;
   const reach = Math.max(0.02, ...[m.estimate, ...(m.interval || []), limit === null ? still : limit].filter(Number.isFinite).map(v => Math.abs(v - still))) * 1.15;
   const words = `${m.name}: ${show(m.estimate)}${m.interval ? `, ${Number((100 * m.level).toPrecision(3))} % interval ${show(m.interval[0])} to ${show(m.interval[1])}` : ''}${limit === null ? '' : ', margin ' + show(limit)}`;
-  const ends = roundEnds({lo: ratio ? Math.max(0, 1 - reach) : -reach, hi: still + reach, show: ratio ? show : change, least: ratio ? 0 : undefined});
-  const plot = rangePlot({value: m.estimate, interval: m.interval, limit, zero: still, ...ends, show: ratio ? v => '\u00d7 ' + three(v) : change, tone, words});
+  const scale = ratio ? v => '\u00d7 ' + three(v) : isShare(m.name) ? v => change(100 * v) : change;
+  const ends = roundEnds({lo: ratio ? Math.max(0, 1 - reach) : -reach, hi: still + reach, show: scale, least: ratio ? 0 : undefined});
+  return {value: m.estimate, interval: m.interval, limit, zero: still, ...ends, show: scale, tone, words};
+}
+
+// showDifference writes how much a metric changed: as a factor, in points, or as a number.
+const showDifference = m => isRatio(m.name) ? v => '\u00d7 ' + v.toFixed(3) : isShare(m.name) ? v => `${change(100 * v)} points` : signed;
+const isShare = metric => metric === 'pass' || metric === 'blocked';
+
+function drawMetric(m) {
+  const plot = differencePlot(m);
   return [
-    name(m.name), three(m.base), three(m.head), metricPair(m, tone),
-    show(m.estimate), plot, number(m.n), m.verdict ? badge(verdictTones[m.verdict], verdictWords[m.verdict]) : '',
+    name(m.name), metricValue(m, m.base), metricValue(m, m.head), metricPair(m, plot.tone),
+    showDifference(m)(m.estimate), rangePlot(plot), number(m.n), m.verdict ? badge(verdictTones[m.verdict], verdictWords[m.verdict]) : '',
   ];
 }
 
+// metricValue writes a value of a metric in its unit.
+const metricValue = (m, v) => m.name === 'latency' ? duration(v) : m.name === 'tokens' ? asCount(v) : isShare(m.name) ? percent(v) : three(v);
+
 // metricPair draws a metric of base and head: shares on the whole scale, all else from 0 on.
 function metricPair(m, tone) {
-  const ratio = isRatio(m.name), show = m.name === 'latency' ? duration : m.name === 'tokens' ? asCount : three;
+  const ratio = isRatio(m.name), show = v => isShare(m.name) ? asShare(v) : metricValue(m, v);
   const hi = ratio ? Math.max(m.base, m.head) * 1.05 : Math.max(1, m.base, m.head), lo = Math.min(0, m.base, m.head);
   return pairPlot({base: m.base, head: m.head, lo, hi, show, tone, words: `${m.name}: base ${show(m.base)}, head ${show(m.head)}`});
 }

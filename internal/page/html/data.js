@@ -25,6 +25,8 @@ class Rows {
     this.length = index.blocks.reduce((sum, n) => sum + n, 0);
     this.names = [];     // of the case
     this.why = [];
+    this.input = [];     // what was asked, and the text that was wanted, of trials that did not pass
+    this.wanted = [];
     this.answer = [];
     this.repeat = new Uint32Array(this.length);
     this.latency = new Float64Array(this.length);
@@ -48,6 +50,8 @@ class Rows {
     for (let i = 0; i < block.repeat.length; i++) {
       this.names[at + i] = block.case[i] === 0 ? this.names[at + i - 1] : block.case[i];
       this.why[at + i] = block.why[i];
+      this.input[at + i] = block.input ? block.input[i] : '';
+      this.wanted[at + i] = block.wanted ? block.wanted[i] : '';
       this.answer[at + i] = block.answer[i];
       this.texts[at + i] = folded(this.names[at + i] + '\n' + block.why[i] + '\n' + block.answer[i]);
     }
@@ -88,7 +92,7 @@ class Rows {
     from.sort((a, b) => planOf(a) - planOf(b) || a - b);
     const pick = (mine, its) => from.map(i => i < old ? mine[i] : its[i - old]);
     this.order = from.map(i => i < old ? (this.order ? this.order[i] : i) : known + i - old);
-    for (const column of ['names', 'why', 'answer', 'texts', 'values', 'plan']) this[column] = pick(this[column], fresh[column]);
+    for (const column of ['names', 'why', 'input', 'wanted', 'answer', 'texts', 'values', 'plan']) this[column] = pick(this[column], fresh[column]);
     for (const column of ['repeat', 'latency', 'tokens', 'cost', 'text']) this[column] = this[column].constructor.from(pick(this[column], fresh[column]));
     for (const f of wordLists) this.cells[f] = Uint32Array.from(pick(this.cells[f], fresh.cells[f]));
     this.blocks.push(fresh.length);

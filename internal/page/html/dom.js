@@ -64,7 +64,7 @@ function table(caption, heads, rows, props) {
       h('caption', {class: 'unseen'}, caption),
       h('thead', null, h('tr', null, heads.map(t => h('th', {scope: 'col', class: t.startsWith('#') ? 'num' : null}, t.replace(/^#/, ''))))),
       h('tbody', null, rows.map(cells => h('tr', null, cells.map((cell, i) =>
-        h(i === 0 ? 'th' : 'td', {scope: i === 0 ? 'row' : null, class: heads[i].startsWith('#') ? 'num' : null}, cell)))))));
+        h(i === 0 ? 'th' : 'td', {scope: i === 0 ? 'row' : null, 'data-head': heads[i].replace(/^#/, ''), class: heads[i].startsWith('#') ? 'num' : null}, cell)))))));
 }
 
 // section is a part of a page under a heading.

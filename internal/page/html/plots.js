@@ -37,11 +37,11 @@ function endNumbers({lo, hi, between, show, left, right, y}) {
   ];
 }
 
-const smallPlot = {width: 200, height: 34, left: 6, right: 194, mid: 10};
+const smallPlot = {width: 200, height: 34, left: 6, right: 194, mid: 10}, largePlot = {width: 400, height: 34, left: 6, right: 394, mid: 10};
 
 // rangePlot draws a value in [lo, hi] of a scale with its interval, a limit that it has to keep, and the place where nothing changes.
-function rangePlot({value, interval, limit, zero, lo = 0, hi = 1, show = asShare, tone = '', words}) {
-  const {width, height, left, right, mid} = smallPlot;
+function rangePlot({value, interval, limit, zero, lo = 0, hi = 1, show = asShare, tone = '', words, size = smallPlot}) {
+  const {width, height, left, right, mid} = size;
   [lo, hi] = apart(lo, hi, show);
   const x = scaleOf(lo, hi, left, right), bar = interval && interval.every(isKnown) && interval.map(x);
   return drawing(width, height, words,

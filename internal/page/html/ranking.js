@@ -1,7 +1,7 @@
 // Which arm is best: the arms of a suite in order.
 
 function drawRankings(head) {
-  return (head.ranking || []).map(r => section(`Which arm is best: ${visible(r.suite)}, by ${visible(r.metric)}`,
+  return (head.ranking || []).map(r => section(`Which arm is best: ${visible(r.suite)}, by ${metricTitle(r.metric)}`,
     r.why ? h('p', {class: 'telling'}, name(r.why)) : [rankingNote(r), r.within && withinNote(r), drawRanked(r)]));
 }
 
@@ -14,8 +14,10 @@ function withinNote(r) {
     cheapest && arms.length > 1 && ['The cheapest of them is ', name(cheapest.arm), `: ${cost}, a point estimate without a test.`]);
 }
 
+const metricTitle = metric => metric === 'pass' ? 'pass rate' : visible(metric);
+
 function rankingNote(r) {
-  const marked = `Arms marked ${signs.pass} may be the best (alpha ${three(r.alpha)}). `;
+  const marked = `Arms marked ${signs.pass} may be the best, ${three(100 * (1 - r.alpha))} % sure. `;
   if (r.race) return h('p', {class: 'note'}, marked, `The race saved ${number(r.race.saved)} of ${count(r.race.planned, 'call')}.`);
   return h('p', {class: 'note'}, marked, 'The plot shows the mean less the best of the other means, with intervals that hold together.');
 }
@@ -48,6 +50,6 @@ function drawRanked(r) {
   return table(`Arms of ${visible(r.suite)} by ${visible(r.metric)}`,
     ['Arm', 'Best', ...(r.within ? ['Close to the best'] : []), '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],
     r.arms.map((a, i) => [name(a.arm, {title: a.arm}), a.best ? badge('pass', 'may be best') : badge('skip', 'ruled out'),
-      ...(r.within ? [{not_worse: badge('pass', 'yes'), regressed: badge('fail', 'no')}[a.verdictWithin] || badge('skip', 'cannot tell')] : []), or(a.mean, three), plots[i],
+      ...(r.within ? [{not_worse: badge('pass', 'yes'), regressed: badge('fail', 'no')}[a.verdictWithin] || badge('skip', 'cannot tell')] : []), or(a.mean, isShare(r.metric) ? percent : three), plots[i],
       ...(r.race ? [a.left ? number(a.left) : 'stayed'] : []), ...extra.map(e => or(a[e[0]], e[2]))]));
 }

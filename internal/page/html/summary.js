@@ -7,9 +7,9 @@ function drawSummary(head, rows) {
     drawVerdict(head),
     drawNotices(head, rows),
     head.comparison && drawComparisonInBrief(head),
-    drawTroubles(rows),
-    rulesOf(head).length > 0 && drawGate(head),
     drawRankings(head),
+    drawTroubles(head, rows),
+    rulesOf(head).length > 0 && drawGate(head),
     drawArms(head),
     drawTradeoff(head, rows),
     drawVersus(rows),
@@ -33,27 +33,103 @@ function servicesOf(run) {
   return [unnamed && run.service.baseUrl, ...Object.keys(named).sort().map(n => n + ' ' + named[n].baseUrl)].filter(Boolean).join(', ');
 }
 
+// verdictOf is what the page says first: a few words, and a sentence. What a run could not judge comes before what it compared, and a
+// comparison before the order of the arms.
+function verdictOf(head) {
+  const {style, verdict, why} = head.headline, c = compared(head), broken = rulesOf(head).filter(r => !r.holds);
+  const undecided = head.running || head.run.interrupted || head.run.partial || style === 'error';
+  if (!undecided && c && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
+    const {words, sentence} = cutHeadline(c.headline), worst = worstArm(c);
+    return {style: verdictTones[worst.verdict] || 'skip', words, sentence, metric: decisive(worst)};
+  }
+  if (!undecided && style !== 'fail' && (head.ranking || []).length === 1) return {style, ...standing(head.ranking[0])};
+  const has = outcomes.reduce((sum, o) => sum + (o === 'skip' ? 0 : head.summary[o]), 0), planned = head.run.plan.trials;
+  const more = undecided && has < planned ? `: ${number(has)} of ${count(planned, 'trial')} have an outcome` : !undecided && broken.length > 0 ? ': ' + broken.slice(0, 3).map(ruleInWords).join('; ') : '';
+  return {style, words: verdict, sentence: why + more + '.'};
+}
+
+const compared = head => head.comparison && !head.comparison.notCompared && head.comparison.headline ? head.comparison : null;
+
+// cutHeadline parts a headline into its verdict and the sentence about it.
+function cutHeadline(headline) {
+  const [, capitals, rest, sentence] = /^([A-Z][A-Z ]*[A-Z])(.*?)(?:: {1,2}| {2})(.*)$/s.exec(headline) || [null, '', headline, ''];
+  return {words: (capitals.slice(0, 1) + capitals.slice(1).toLowerCase() + rest).trim(), sentence};
+}
+
+// worstArm is the arm that the headline of a comparison is about.
+const worstArm = c => c.arms.find(a => a.headline && c.headline.startsWith(a.headline)) || c.arms[0] || {metrics: []};
+// decisive is the metric that the verdict of an arm comes from.
+const decisive = a => (a.metrics || []).filter(m => m.gated && m.verdict === a.verdict && isKnown(m.estimate)).sort((m, n) => m.advisory - n.advisory)[0];
+
+// standing says which arms may be the best.
+function standing(r) {
+  const best = r.arms.filter(a => a.best).map(a => a.arm), all = r.arms.length, by = metricTitle(r.metric);
+  if (r.why || best.length === 0) return {words: 'No arm is the best', sentence: r.why || ''};
+  if (best.length === all) return {words: `Any of ${all} arms may be the best`, sentence: `These cases rule none out by ${by}.`};
+  if (best.length === 1) return {words: `${best[0]} is the best of ${all} arms`, sentence: `All others are ruled out by ${by}.`};
+  return {words: `${best.length} of ${all} arms may be the best`, sentence: `By ${by}: ${best.slice(0, 5).join(', ')}${best.length > 5 ? ' and others' : ''}. The others are ruled out.`};
+}
+
+const ruleInWords = r => [r.arm && r.arm + ':', r.name, isKnown(r.value) ? `${ruleScale(r).write(r.value)}, ${atLeast(r) ? 'at least' : 'at most'} ${ruleScale(r).write(r.limit)}` : r.why || ''].filter(Boolean).join(' ');
+
 function drawVerdict(head) {
-  const {style, why} = head.headline, s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
-  const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
-  const service = head.run.emulator ? 'emulator' : servicesOf(head.run) || ((head.run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
+  const {style, words, sentence, metric} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
   const facts = [
     s.passRate === null ? null : percent(s.passRate) + ' pass rate',
-    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} broken` : null,
+    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} broken` : style === 'pass' && rulesOf(head).length > 0 && 'the gate holds',
     head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
   ].filter(Boolean);
   return h('section', {class: 'verdict ' + style, 'aria-labelledby': 'verdict'},
-    h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), why),
-    h('p', {class: 'lead'}, facts.join(' \u00b7 ')),
-    outcomeBar(s),
-    h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,
-      h('a', {href: address(['cases'], {outcome: o}), class: 'tile ' + (s[o] > 0 ? o : 'none')}, h('b', null, number(s[o])), ' ', h('span', null, o)))),
-      h('li', null, h('span', {class: 'tile'}, h('b', null, number(s.tokens.total)), ' ', h('span', null, 'tokens'))),
-      s.judging && [[s.judging.calls, 'calls to judges'], [s.judging.tokens.total, 'tokens of judges']].map(([n, words]) => h('li', null, h('span', {class: 'tile'}, h('b', null, number(n)), ' ', h('span', null, words)))),
-      took >= 0 && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(took)), ' ', h('span', null, 'from start to end'))),
-      head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, three(head.run.spent.money)), ' ', name(head.run.spent.currency)))),
-    h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
-      service && [', service ', name(service)], '.'));
+    h('div', {class: 'said'},
+      h('div', null,
+        h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), name(words)),
+        sentence && h('p', {class: 'sentence'}, name(sentence)),
+        h('p', {class: 'lead'}, facts.join(' \u00b7 ')),
+        drawNext(head)),
+      metric && drawDifference(metric)),
+    outcomeBar(s), drawTiles(head), drawOrigin(head));
+}
+
+// drawNext says what a reader does next.
+function drawNext(head) {
+  const c = compared(head), worst = c && worstArm(c), worse = c && worseLink(head, worst), open = worst && (worst.metrics || []).find(advices);
+  const undecided = (head.ranking || []).filter(r => !r.within && !r.race && r.arms.filter(a => a.best).length > 1);
+  const next = head.running ? null :
+    head.run.interrupted || head.run.partial ? [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing. No answer is paid for twice.'] :
+    worse ? ['Read ', worse, '.'] :
+    open ? name(open.advice.slice(0, 1).toUpperCase() + open.advice.slice(1) + '.') :
+    undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
+    head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null;
+  return next && h('p', {class: 'next'}, h('b', null, 'Next: '), next);
+}
+
+// drawDifference draws the metric that decided, with its interval and the margin.
+function drawDifference(m) {
+  const {words, ...plot} = differencePlot(m), level = Number((100 * (m.level || 0.9)).toPrecision(3)), limit = isKnown(m.margin) ? ' The upright line is the margin.' : '';
+  return h('figure', {class: 'difference'}, h('figcaption', null, `${m.name === 'pass' ? 'Pass rate' : visible(m.name)}: ${metricValue(m, m.base)} before, ${metricValue(m, m.head)} now`),
+    rangePlot({...plot, words, size: largePlot}), h('p', {class: 'note'}, `The difference with its ${level} % interval.${limit}`));
+}
+
+function drawTiles(head) {
+  const s = head.summary, tile = (value, words) => h('li', null, h('span', {class: 'tile'}, h('b', null, value), ' ', h('span', null, words)));
+  const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
+  return h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,
+    h('a', {href: address(['cases'], {outcome: o}), class: 'tile ' + (s[o] > 0 ? o : 'none')}, h('b', null, number(s[o])), ' ', h('span', null, o)))),
+    tile(number(s.tokens.total), 'tokens'),
+    s.judging && [tile(number(s.judging.calls), 'calls to judges'), tile(number(s.judging.tokens.total), 'tokens of judges')],
+    took >= 0 && tile(duration(took), 'from start to end'),
+    head.run.spent && head.run.spent.currency && tile(three(head.run.spent.money), name(head.run.spent.currency)));
+}
+
+// drawOrigin says which run this is, and which one it was compared with.
+function drawOrigin(head) {
+  const {run} = head, c = compared(head), labels = Object.entries(run.labels || {}).slice(0, 6).map(([k, v]) => v ? `${k}=${v}` : k).join(', ');
+  const service = run.emulator ? 'emulator' : servicesOf(run) || ((run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
+  return h('p', {class: 'note'},
+    c && ['Compared with ', name(sideName(c.base)), '. ', h('a', {href: address(['comparison'])}, 'The whole comparison'), '. '],
+    run.startedAt ? ['Started ', name(when(run.startedAt)), ' UTC'] : 'Started at an unknown time',
+    run.commit && [', commit ', name(run.commit.slice(0, 8)), run.branch && [' on ', name(run.branch)]], labels && [', ', name(labels)],
+    service && [', service ', name(service)], ', run ', name(run.id), '.');
 }
 
 function drawNotices(head, rows) {
@@ -77,7 +153,7 @@ function standingOf(rows, i) {
 }
 
 // drawTroubles groups what failed by what it failed of: what is new first, then the most frequent, with examples.
-function drawTroubles(rows) {
+function drawTroubles(head, rows) {
   const groups = new Map();
   for (let i = 0; i < rows.length; i++) {
     const outcome = rows.word('outcome', i);
@@ -86,18 +162,40 @@ function drawTroubles(rows) {
     if (!groups.has(key)) groups.set(key, {outcome, facet, word, standing, n: 0, examples: []});
     const g = groups.get(key);
     g.n++;
-    if (g.examples.length < 3 && (g.examples.length === 0 || rows.names[g.examples.at(-1)] !== rows.names[i])) g.examples.push(i);
+    if (g.examples.length < (standing === 0 ? 6 : 3) && (g.examples.length === 0 || rows.names[g.examples.at(-1)] !== rows.names[i])) g.examples.push(i);
   }
   if (groups.size === 0) return null;
   const sorted = [...groups.values()].sort((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || a.standing - b.standing || b.n - a.n), shown = sorted.slice(0, 12);
-  return section('What broke',
+  const before = answersBefore(head);
+  return section(sorted.some(g => g.standing === 0) ? 'What got worse' : 'What broke',
     h('ul', {class: 'groups'}, shown.map(g => h('li', {class: 'group ' + g.outcome},
       h('h3', null, badge(g.outcome, number(g.n)), ' ', standings[g.standing] && h('span', {class: 'chip'}, standings[g.standing]), ' ', name(g.word || (g.outcome === 'fail' ? 'weighted mean below the threshold' : 'error'))),
-      h('ul', null, g.examples.map(i => h('li', null,
-        h('a', {href: trialAddress(rows, i)}, name(rows.names[i])), h('span', {class: 'on'}, ' on ', name(rows.word('arm', i))),
-        h('p', {class: 'telling', dir: 'auto'}, visible(rows.why[i]))))),
+      drawExamples(rows, g, before),
       g.n > g.examples.length && h('a', {class: 'more', href: address(['cases'], {outcome: g.outcome, [g.facet]: g.word, note: standings[g.standing]})}, `all ${number(g.n)} of them`)))),
     sorted.length > shown.length && h('p', {class: 'note'}, `and ${count(sorted.length - shown.length, 'more group')}: `, h('a', {href: address(['cases'])}, 'see the table')));
+}
+
+// drawExamples shows what cases of a group asked and wanted, and what they got.
+function drawExamples(rows, g, before) {
+  const compares = g.outcome === 'fail' && g.examples.every(i => rows.wanted[i]), was = i => before.get(armCase(rows.word('suite', i), rows.word('arm', i), rows.names[i]));
+  const said = text => h('p', {class: 'telling', dir: 'auto'}, visible(text));
+  const columns = [
+    ['Case', i => [h('a', {href: trialAddress(rows, i)}, name(rows.names[i])), h('span', {class: 'on'}, ' on ', name(rows.word('arm', i)))]],
+    ['Asked', i => rows.input[i]],
+    compares ? ['Wanted', i => rows.wanted[i]] : [g.outcome === 'fail' ? 'Reason' : 'Error', i => rows.why[i]],
+    ['Answer before', i => was(i)],
+    ['Answer', i => rows.answer[i]],
+  ].filter(([title, of]) => title === 'Case' || g.examples.some(of));
+  return table(`Examples: ${[standings[g.standing], g.word || g.outcome].filter(Boolean).join(', ')}`, columns.map(([title]) => title), g.examples.map(i => columns.map(([title, of]) => title === 'Case' ? of(i) : said(of(i) || ''))), {class: 'told'});
+}
+
+const armCase = (suite, arm, one) => [suite, arm, one].join('\n');
+
+// answersBefore are the answers of the baseline to cases whose outcome changed, as far as the report has them.
+function answersBefore(head) {
+  const out = new Map(), c = compared(head);
+  for (const a of c ? c.arms : []) for (const f of a.flips || []) if (f.baseAnswer) out.set(armCase(a.suite, a.headArm, f.case), f.baseAnswer);
+  return out;
 }
 
 // atLeast says whether a rule bounds its value from below.
