@@ -52,6 +52,10 @@ type ArmComparison struct {
 	// Headline says in one sentence what happened on the arm, and Notes qualify it; see Comparison.
 	Headline string   `json:"headline,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// BaseSent and HeadSent are what both sides sent for the first changed case, where that differs. Compare leaves them
+	// empty: the caller reads the run files.
+	BaseSent string `json:"baseSent,omitempty"`
+	HeadSent string `json:"headSent,omitempty"`
 
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid

@@ -91,7 +91,7 @@ func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		t.Run(name, func(t *testing.T) {
 			b := openAt(t, site+"index.html", 1600, 1000, "light")
-			wants(b, "runs", textOf(b), "20260101-000000-old", "20260102-000000-new", "complete", "2,400")
+			wants(b, "runs", textOf(b), "2026-01-01", "2026-01-02", "Failed", "2,400")
 			b.follow("a[href^='runs/20260102']", ".verdict")
 			b.visit("#/cases", "#grid")
 			if got := found(b); got != "2,400 of 2,400 trials" {

@@ -57,7 +57,7 @@ func TestTrendsHaveScales(t *testing.T) {
 		b.own(s)
 	}
 	b := openAt(t, s.URL, 1280, 1000, "light")
-	b.until(`document.querySelectorAll('.runs .share').length === 41`)
+	b.until(`document.querySelectorAll('.runs .badge').length === 41`)
 	b.plots("runs")
 }
 

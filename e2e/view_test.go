@@ -111,9 +111,8 @@ func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 	keep(t, "20260102-000000-new", run, trials)
 	s := serve(t)
 	b := openAt(t, s.URL, 1600, 1000, "light")
-	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.Contains(got, "20260102-000000-new") ||
-		!strings.Contains(got, "exit 1") ||
-		!strings.Contains(got, "complete") {
+	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.HasPrefix(got, "✗ Failed") ||
+		!strings.Contains(got, "2026-01-02") || !strings.Contains(got, "newly failing") {
 		t.Errorf("got %q, want the newest run", got)
 	}
 	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
@@ -213,7 +212,7 @@ func TestHostileTextsRunNothingInTheViewer(t *testing.T) {
 	s := serve(t)
 	known := keys(t, s)
 	for path, until := range map[string]string{
-		"":                        `document.querySelectorAll('.runs .share').length === 2`,
+		"":                        `document.querySelectorAll('.runs .badge').length === 2`,
 		"trends":                  `document.querySelector('.trend') !== null`,
 		"compare":                 `document.querySelector('form') !== null`,
 		"run/" + known["a"] + "/": `document.querySelector('.verdict') !== null`,

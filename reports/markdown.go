@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,12 +35,14 @@ const (
 func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
 	m.add("%s\n", Marker(&d.Run))
-	m.head(o.Links)
+	if err := m.head(o.Links); err != nil {
+		return err
+	}
 	m.gate()
 	m.race()
 	m.arms()
-	for i := range d.Ranking() {
-		m.ranking(&d.Ranking()[i])
+	for _, r := range slices.Concat(d.Ranking(), d.Standings()) {
+		m.ranking(&r)
 	}
 	m.classifications()
 	if d.NotCompared() {
@@ -84,11 +87,17 @@ func (m *markdown) missing(n int, noun string) {
 	}
 }
 
-func (m *markdown) head(links []Link) {
+func (m *markdown) head(links []Link) error {
 	d, c := m.d, m.d.Summary.Counts
 	m.add("## evalrun: %s\n\n", overview.HeadlineOf(d).Word)
 	m.links(links)
 	m.headline()
+	if c := d.Comparison(); c != nil {
+		m.sent(c)
+		if err := m.worse(c); err != nil {
+			return err
+		}
+	}
 	var names []string
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
@@ -122,6 +131,7 @@ func (m *markdown) head(links []Link) {
 	if n := len(d.Damaged); n > 0 {
 		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
 	}
+	return nil
 }
 
 // links writes the links to further reading on one line.

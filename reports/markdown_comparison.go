@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
@@ -30,6 +31,80 @@ func (m *markdown) headline() {
 		m.add("\n")
 		m.missing(len(notes)-maxMdNames, "note")
 	}
+}
+
+// sent shows what changed in what was sent, of each arm once.
+func (m *markdown) sent(c *compare.Comparison) {
+	left := 0
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		if a.BaseSent == "" || slices.ContainsFunc(c.Arms[:i], func(b compare.ArmComparison) bool {
+			return b.BaseSent == a.BaseSent && b.HeadSent == a.HeadSent
+		}) {
+			continue
+		}
+		diff := fenced("diff", strings.Join(answerDiff(a.BaseSent, a.HeadSent), "\n"))
+		if !m.add("What %s sends has changed, here for %s:\n\n%s\n", code(a.HeadArm), code(a.Flips[0].Case), diff) {
+			left++
+		}
+	}
+	m.missing(left, "changed request")
+}
+
+// worse is the table of the first cases that got worse: what was asked and wanted, and the answers of both sides.
+func (m *markdown) worse(c *compare.Comparison) error {
+	shown, title := 0, "### Newly failing\n\n| case | asked | wanted, or what was wrong | before | now |\n|---|---|---|---|---|\n"
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for k := range a.Flips {
+			f := &a.Flips[k]
+			if shown == maxWorse || !overview.Fails(f) || f.HeadTrial == "" {
+				continue
+			}
+			at, ok := m.d.Find(f.HeadTrial)
+			if !ok {
+				continue
+			}
+			r, err := m.d.Trial(at)
+			if err != nil {
+				return err
+			}
+			on := ""
+			if len(c.Arms) > 1 {
+				on = " on " + cellCode(a.HeadArm)
+			}
+			if !f.SingleSample {
+				on += fmt.Sprintf(": %d of %d passed, was %d of %d", f.HeadPassed, f.HeadScored, f.BasePassed, f.BaseScored)
+			}
+			if !m.add("%s| %s%s | %s |\n", title, cellCode(f.Case), on, strings.Join([]string{
+				cells(text.Asked(r)), cells(cmp.Or(text.Wanted(r), text.Why(r))), cells(f.BaseAnswer), cells(f.HeadAnswer),
+			}, " | ")) {
+				return nil
+			}
+			title, shown = "", shown+1
+			if fits(f.BaseAnswer) && fits(f.HeadAnswer) {
+				m.listed[armCase{a.Suite, a.HeadArm, f.Case}] = true
+			}
+		}
+	}
+	if title == "" {
+		m.add("\n")
+	}
+	return nil
+}
+
+// fits reports whether a cell has the whole of an answer.
+func fits(answer string) bool { return inline(answer, maxMdInline) == answer }
+
+// maxWorse is the most cases in the table of what got worse.
+const maxWorse = 10
+
+// cells is a text of the run in a cell; "" for none.
+func cells(s string) string {
+	if s == "" {
+		return ""
+	}
+	return cellCode(s)
 }
 
 // comparison shows how the run compares with its baseline.
@@ -139,12 +214,12 @@ func readingLines(a *compare.ArmComparison, r *overview.ComparisonWords) []strin
 // flips shows the cases that got worse, with the reason and a diff of their answers. The list of failures leaves
 // them out.
 func (m *markdown) flips(c *compare.Comparison) error {
-	title, left := "### Newly failing\n\n", 0
+	title, left := "### Answers of newly failing cases\n\n", 0
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		for k := range a.Flips {
 			f := &a.Flips[k]
-			if !overview.Fails(f) {
+			if !overview.Fails(f) || m.listed[armCase{a.Suite, a.HeadArm, f.Case}] {
 				continue
 			}
 			m.listed[armCase{a.Suite, a.HeadArm, f.Case}] = true

@@ -161,8 +161,8 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 			"evalrun compare main head",
 		},
 		"markdown": {
-			"### Newly failing\n\n<details><summary><code>broke</code> on <code>x/p</code>: 0 of 1 passed, was 1 of 1 " +
-				"(one sample each: no evidence by itself): <code>has: no</code></summary>\n\n```diff\n- before\n+ an answer\n```\n",
+			"### Newly failing\n\n| case | asked | wanted, or what was wrong | before | now |\n|---|---|---|---|---|\n" +
+				"| `broke` |  | `has: no` | `before` | `an answer` |\n",
 			"### Failed, not in the baseline\n\n<details><summary><code>fresh</code>",
 			"### Failed, changed since the baseline\n\n<details><summary><code>edited</code>",
 			"### Also failed in the baseline\n\n<details><summary><code>always</code>",
@@ -187,8 +187,9 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 			}
 		}
 	}
-	summaries := strings.Count(written(t, "markdown", d, reports.Options{}), "<summary><code>broke</code>")
-	expect.Same(t, "summaries of the broken case", summaries, 1)
+	places := strings.Count(written(t, "markdown", d, reports.Options{}), "| `broke` |") +
+		strings.Count(written(t, "markdown", d, reports.Options{}), "<summary><code>broke</code>")
+	expect.Same(t, "places of the broken case", places, 1)
 	present(t, written(t, "table", d, reports.Options{}), "newly failing broke:")
 }
 

@@ -549,44 +549,58 @@ func toolsOf(base, head *journal.Document) string {
 // shownFlips bounds the changed cases whose answers are included.
 const shownFlips = 20
 
-// fillFlips adds the trial ids of changed cases, and the answers of the first ones.
+// fillFlips adds the trial ids of changed cases, the answers of the first ones, and what both sides sent for the first.
 func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bool) (err error) {
 	for i := range c.Arms {
-		for j := range c.Arms[i].Flips {
-			f := &c.Arms[i].Flips[j]
+		a := &c.Arms[i]
+		for j := range a.Flips {
+			f := &a.Flips[j]
 			shown := j < shownFlips && !noContent
-			if f.BaseTrial, f.BaseAnswer, err = flipped(base, f.BaseAt, shown); err != nil {
+			var was, is flipped
+			if was, err = flippedIn(base, f.BaseAt, shown); err != nil {
 				return err
 			}
-			if f.HeadTrial, f.HeadAnswer, err = flipped(head, f.HeadAt, shown); err != nil {
+			if is, err = flippedIn(head, f.HeadAt, shown); err != nil {
 				return err
+			}
+			f.BaseTrial, f.BaseAnswer, f.HeadTrial, f.HeadAnswer = was.id, was.answer, is.id, is.answer
+			if j == 0 && was.sent != is.sent && was.sent != "" && is.sent != "" {
+				a.BaseSent, a.HeadSent = was.sent, is.sent
 			}
 		}
 	}
 	return nil
 }
 
-// flipped returns the id of a trial, and its answer if that is shown.
-func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err error) {
+// flipped is a trial of a changed case.
+type flipped struct{ id, answer, sent string }
+
+// flippedIn returns the id of a trial, and its texts if they are shown.
+func flippedIn(d *journal.Document, at int64, shown bool) (out flipped, err error) {
 	switch {
 	case at == 0:
-		return "", "", nil
+		return out, nil
 	case !shown:
-		id, err = d.IDAt(at)
-		return id, "", err
+		out.id, err = d.IDAt(at)
+		return out, err
 	}
 	r, err := d.TrialAt(at)
+	if err != nil {
+		return out, err
+	}
+	out = flipped{id: r.ID, sent: text.CutText(text.Sent(r), mostSent)}
 	switch {
-	case err != nil:
-		return "", "", err
 	case r.Response == nil:
-		return r.ID, "", nil
+	case r.Response.Blocked() != "" && r.Response.Text() == "":
+		out.answer = "(blocked: " + r.Response.Blocked() + ")"
+	default:
+		out.answer = text.Answer(r.Response)
 	}
-	if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
-		return r.ID, "(blocked: " + reason + ")", nil
-	}
-	return r.ID, text.Answer(r.Response), nil
+	return out, nil
 }
+
+// mostSent bounds a request in a comparison, in bytes.
+const mostSent = 20_000
 
 // sameAnswers reports whether two runs judge the same answers. An extension has more than the run that it extends.
 func sameAnswers(a, b *eval.Run) bool {

@@ -153,15 +153,7 @@ func asked(r *eval.Result) (input, wanted string) {
 	if o := r.Outcome(); o != eval.Fail && o != eval.Err {
 		return "", ""
 	}
-	fields := text.Input(r)
-	if len(fields) == 1 {
-		return fields[0].Value, text.Wanted(r)
-	}
-	var lines []string
-	for _, f := range fields {
-		lines = append(lines, f.Name+": "+f.Value)
-	}
-	return strings.Join(lines, "\n"), text.Wanted(r)
+	return text.Asked(r), text.Wanted(r)
 }
 
 // otherAnswer is the name of an answer outside the classes, as in the confusion matrix.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -39,6 +40,19 @@ func Input(r *eval.Result) []Field {
 	return nil
 }
 
+// Asked is the input of a trial as one text.
+func Asked(r *eval.Result) string {
+	fields := Input(r)
+	if len(fields) == 1 {
+		return fields[0].Value
+	}
+	var lines []string
+	for _, f := range fields {
+		lines = append(lines, f.Name+": "+f.Value)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Wanted is the text that the first failed scorer wanted in place of the answer; "" where it compared no texts.
 func Wanted(r *eval.Result) string {
 	for _, s := range r.Scores {
@@ -68,4 +82,29 @@ func lastMessage(r *eval.Request) string {
 		}
 	}
 	return b.String()
+}
+
+// Sent is the request of a trial as text, for a reader who compares two: what is under test and how it is set, then the messages.
+func Sent(r *eval.Result) string {
+	if r.Request == nil {
+		return ""
+	}
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" && value != "null" {
+			b.WriteString(name + ": " + value + "\n")
+		}
+	}
+	line("model", r.Model)
+	config, _ := json.Marshal(r.Request.GenerationConfig) // it was read from JSON
+	line("config", string(config))
+	line("system", r.Request.System)
+	for _, c := range r.Request.Contents {
+		for _, part := range c.Parts {
+			if t, ok := part.(eval.TextPart); ok {
+				line(c.Role, t.Text)
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

@@ -29,7 +29,7 @@ function drawScoresInBrief(scores) {
   if (scores.length === 0) return null;
   return h('ul', {class: 'brief-scores', 'aria-label': 'Scores'}, scores.slice(0, mostScores).map(s => {
     const outcome = s.value === null ? 'error' : s.passed ? 'pass' : 'fail';
-    return h('li', null, badge(outcome, s.value === null ? 'unscored' : three(s.value)), ' ', name(s.name || s.scorer),
+    return h('li', {class: outcome}, badge(outcome, s.value === null ? 'unscored' : three(s.value)), ' ', name(s.name || s.scorer),
       !s.passed && s.reason && h('p', {class: 'note', dir: 'auto'}, visible(s.reason)));
   }), scores.length > mostScores && h('li', null, `and ${number(scores.length - mostScores)} more`));
 }

@@ -10,6 +10,9 @@ const armName = a => a.baseArm && a.baseArm !== a.headArm ? `${a.baseArm} \u2192
 // reading is the comparison of an arm in words, the same that all reports have.
 const reading = (head, i) => (head.readings || [])[i] || {changes: '', cases: [], metrics: []};
 
+// briefly says how many cases of an arm changed, and how many were compared.
+const briefly = (head, i) => [reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; ');
+
 // drawHeadline says what the comparison found, in a sentence and the notes that qualify it.
 function drawHeadline(head) {
   const {headline} = head.comparison, notes = head.verdictNotes || [];
@@ -24,7 +27,7 @@ function drawComparisonInBrief(head) {
     notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note)))),
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
       badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
-      h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; '))), ' ', worseLink(head, a)))));
+      h('span', {class: 'on'}, ' ', name(briefly(head, i))), ' ', worseLink(head, a)))));
 }
 
 // worseLink leads to the answers of an arm that got worse.
@@ -42,26 +45,27 @@ function drawComparison(head) {
     drawHeadline(head),
     h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
-    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i), plot(a, i), worseLink(head, a))),
+    c.arms.slice(0, 50).map((a, i) => drawArmComparison(head, a, reading(head, i), plot(a, i))),
   ];
 }
 
 const advices = m => m.gated && m.advice && !m.advisory;
 
-function drawArmComparison(a, words, plot, worse) {
-  const metrics = a.metrics || [], title = a.suite + ' on ' + armName(a);
+function drawArmComparison(head, a, words, plot) {
+  const worse = worseLink(head, a), metrics = a.metrics || [], safety = (a.safety || []).filter(s => s.headHigh !== s.baseHigh || s.headBlocked !== s.baseBlocked), title = a.suite + ' on ' + armName(a);
   return h('section', null,
     h('h2', null, name(title), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
-    a.headline && h('p', {class: 'telling'}, name(a.headline)),
+    a.headline && a.headline !== head.comparison.headline && h('p', {class: 'telling'}, name(a.headline)),
     words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
     metrics.length > 0 && table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
     words.metrics.map(line => h('p', {class: 'note'}, name(line))),
     metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
     (words.tests || []).length > 0 && h('details', null, h('summary', null, 'Tests'), words.tests.map(line => h('p', {class: 'note'}, name(line)))),
+    a.baseSent && [h('h3', null, 'What changed in what is sent, here for ', name(a.flips[0].case)), drawDiff(a.baseSent, a.headSent, 'From the baseline to this run')],
     plot,
     drawFlips(a, words.changes, worse),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
-    a.safety && a.safety.length > 0 && table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], a.safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)])));
+    safety.length > 0 && [h('h3', null, 'Safety ratings that moved'), table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)]))]);
 }
 
 const signed = x => (x > 0 ? '+' : '') + x.toFixed(3);
@@ -106,9 +110,10 @@ const mostFlips = 100;
 function drawFlips(a, changes, worse) {
   const flips = a.flips || [];
   if (!changes && flips.length === 0) return null;
-  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse]), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
+  const alone = flips.length > 0 && flips.every(f => f.singleSample) && ' Each side has one sample of a case: that one of them changed is no evidence by itself.';
+  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse], alone && [worse ? '.' : '', alone]), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
     badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
-    h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.singleSample ? ' (one sample each: no evidence by itself)' : f.p === undefined || f.p === null ? '' : f.p > 0.1 ? ' (can be chance)' : ' (more than chance)'),
+    h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.p === undefined || f.p === null ? '' : f.p > 0.1 ? ' (can be chance)' : ' (more than chance)'),
     f.baseAnswer && f.headAnswer ? h('details', null, h('summary', null, 'What changed in the answer'), drawDiff(f.baseAnswer, f.headAnswer, 'From the baseline to this run')) : null))),
   flips.length > mostFlips && h('p', {class: 'note'}, `and ${count(flips.length - mostFlips, 'more case')}`)];
 }

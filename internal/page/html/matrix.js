@@ -10,7 +10,8 @@ const rowFilters = [
 ];
 const mostColumns = 12; // arms at once, unless more are chosen
 const mostChoices = 200; // arms to choose from
-const mostVariables = 3; // columns of variables; of more variables there is one column
+const mostThumbs = 4;    // images in the strip of a case
+const leastColumn = 210; // pixels of an arm: six fit on a screen of 1,440
 const leastRoom = 380;  // pixels of height for the rows
 const mostPaper = 200;  // rows on paper
 
@@ -27,6 +28,7 @@ class Matrix {
     this.wanted = []; // arms that were chosen; none: the first ones
     this.active = {row: 0, column: 0};
     this.repeats = new Map(); // places of trials that were chosen with the keys, by cell
+    this.opened = new Set();  // cases whose answers are shown whole
     this.left = [0, 0];       // where the page and the matrix were scrolled to
   }
 
@@ -121,7 +123,7 @@ class Matrix {
         h('div', {class: 'searchline'}, this.field.box, this.count), this.field.problems,
         h('div', {class: 'settings'}, this.choices(), drawReadings(), queryHelp(), this.armChoices()), this.means),
       this.grid,
-      h('p', {class: 'note keys', id: 'keys'}, ['/', ' search, ', '\u2191', '\u2193', '\u2190', '\u2192', ' choose, ', 'Enter', ' open, ', 'r', ' next repeat, ', 's', ' side by side, ', 'Esc', ' back'].map(part => part.length > 6 || part.startsWith(' ') ? part : [h('kbd', null, part), ' '])),
+      h('p', {class: 'note keys', id: 'keys'}, ['/', ' search, ', '\u2191', '\u2193', '\u2190', '\u2192', ' choose, ', 'Enter', ' whole answers, then open, ', 'r', ' next repeat, ', 's', ' side by side, ', 'Esc', ' back'].map(part => part.length > 6 || part.startsWith(' ') ? part : [h('kbd', null, part), ' '])),
     ];
   }
 
@@ -203,14 +205,14 @@ class Matrix {
   // filled draws what find found.
   filled() {
     this.arms = this.columns();
-    this.vars = this.variables();
     this.checkArms();
     this.count.textContent = this.countText();
     this.means.textContent = rowFilters.find(f => f.key === this.only).means + (this.chosenArms() ? ' Only the chosen arms count.' : '');
-    this.wide.style.setProperty('--columns', `minmax(150px, .5fr) ${'minmax(110px, .4fr) '.repeat(this.vars.length)} repeat(${Math.max(1, this.arms.length)}, minmax(330px, 1.6fr))`);
-    this.wide.style.setProperty('--least', 150 + 110 * this.vars.length + 330 * this.arms.length + 'px');
-    const titles = ['Case', ...this.vars.map(v => v.title), ...this.arms];
-    this.heads.replaceChildren(...titles.map((title, i) => h('div', {role: 'columnheader', class: i === 0 ? 'case' : 'arm', 'aria-colindex': String(i + 1)}, name(title))));
+    this.wide.style.setProperty('--columns', `repeat(${Math.max(1, this.arms.length)}, minmax(${leastColumn}px, 1fr))`);
+    this.wide.style.setProperty('--least', leastColumn * this.arms.length + 'px');
+    this.heads.replaceChildren(h('div', {role: 'columnheader', class: 'case unseen', 'aria-colindex': '1'}, 'Case'),
+      ...this.arms.map((arm, i) => h('div', {role: 'columnheader', class: 'arm', 'aria-colindex': String(i + 2)}, name(arm), h('p', {class: 'note'}, this.armFacts(arm)))));
+    this.begin();
     this.grid.setAttribute('aria-rowcount', String(this.found.length + 1));
     this.grid.setAttribute('aria-colcount', String(this.last() + 1));
     this.sheet.reset(this.found.length);
@@ -219,8 +221,29 @@ class Matrix {
 
   countText() { return `${number(this.found.length)} of ${count(this.rows.cases.length, 'case')}${searchingText(this.share)}`; }
 
-  // last is the number of the last column; the arms come after the case and the variables.
-  last() { return this.vars.length + this.arms.length; }
+  // last is the number of the last column; the arms come after the case.
+  last() { return this.arms.length; }
+
+  // armFacts are the figures of a column.
+  armFacts(arm) {
+    const all = this.headNow().arms.filter(a => a.arm === arm), one = all[0];
+    if (all.length !== 1) return '';
+    const n = one.pass + one.fail;
+    return [one.passRate === null ? '' : `${percent(one.passRate)} of ${number(n)}`, one.meanLatencyMs > 0 && duration(one.meanLatencyMs), n > 0 && one.tokens.total > 0 && `${number(one.tokens.total / n)} tokens`].filter(Boolean).join(', ');
+  }
+
+  // begin writes below each arm how its prompt begins, as the first case that was found has it.
+  async begin() {
+    const one = this.rows.cases[this.found[0]], ticket = this.heads.firstChild;
+    if (!one || this.arms.length < 2) return;
+    for (const [i, arm] of this.arms.entries()) {
+      const place = this.rows.placesOf(one, arm)[0], trial = place === undefined ? null : await this.rows.trials([place]).then(([t]) => t, () => null);
+      if (this.heads.firstChild !== ticket) return; // other columns by now
+      const {system, contents} = (trial && trial.request) || {}, first = ([system, ...(contents || [])].filter(Boolean)[0] || {}).parts || [];
+      const text = ((first.find(p => p.text) || {}).text || '').trim().split('\n')[0];
+      if (text) this.heads.children[i + 1].append(h('p', {class: 'note first-line', dir: 'auto', title: visible(text)}, visible(text)));
+    }
+  }
 
   // columns are the arms that are shown: those that were chosen, or, when there are too many, first those of what was found.
   columns() {
@@ -253,13 +276,6 @@ class Matrix {
     return this.rows.count('arm').map(([arm]) => arm).sort((a, b) => (order.get(a) ?? Infinity) - (order.get(b) ?? Infinity) || 0);
   }
 
-  // variables are the columns of variables: one for each, or of many one for all.
-  variables() {
-    const names = [...new Set(this.rows.tables.var.flat())].sort();
-    if (names.length > mostVariables) return [{title: 'Variables', names}];
-    return names.map(title => ({title, names: [title]}));
-  }
-
   // taking is the test of the filter of cases.
   taking() {
     const rows = this.rows, counts = this.counting();
@@ -279,32 +295,32 @@ class Matrix {
   // row draws a case: first from what the table knows, then in full.
   row(at) {
     const one = this.rows.cases[this.found[at]];
-    const cells = this.arms.map((arm, k) => this.cell(one, arm, at, this.vars.length + k + 1));
-    return h('div', {role: 'row', class: 'line', 'aria-rowindex': String(at + 2)}, this.caseCell(one, at), this.variableCells(one, at), cells);
+    const cells = this.arms.map((arm, k) => this.cell(one, arm, at, k + 1));
+    return h('div', {role: 'row', class: 'line' + (this.opened.has(this.keyOf(at)) ? ' opened' : ''), 'aria-rowindex': String(at + 2)}, this.caseCell(one, at), cells);
   }
 
+  // caseCell is the input across the row: the name of the case and its variables.
   caseCell(one, at) {
+    const values = h('span', {class: 'values'});
+    this.fillVariables(values, one);
     return h('div', {role: 'rowheader', class: 'case', id: `cell-${at}-0`, 'aria-colindex': '1', onclick: () => this.choose(at, 0)},
-      this.rows.tables.suite.length > 1 && h('p', {class: 'note'}, name(one.suite)), h('a', {href: caseAddress(one), tabindex: '-1'}, name(one.name)));
-  }
-
-  variableCells(one, at) {
-    const cells = this.vars.map((_, k) => h('div', {role: 'gridcell', class: 'variable', id: `cell-${at}-${k + 1}`, 'aria-colindex': String(k + 2), onclick: () => this.choose(at, k + 1)}));
-    this.fillVariables(cells, one);
-    return cells;
+      this.rows.tables.suite.length > 1 && h('p', {class: 'note'}, name(one.suite)), h('div', {class: 'strip'}, h('a', {href: caseAddress(one), tabindex: '-1'}, name(one.name)), ' ', values));
   }
 
   // fillVariables draws the variables of a case, which each trial that was sent has.
-  async fillVariables(cells, one) {
+  async fillVariables(values, one) {
     const rows = this.rows, place = Array.from({length: one.to - one.from}, (_, k) => one.from + k).find(i => rows.words('var', i).length > 0);
-    if (place === undefined || cells.length === 0) return;
-    const trial = await this.read(place, cells[0]), values = new Map(Object.entries((trial && trial.vars) || {}));
-    this.vars.forEach(({names}, k) => cells[k].replaceChildren(...names.filter(key => values.has(key)).map(key =>
-      h('div', {class: 'value'}, h('span', {class: names.length > 1 ? 'note' : 'note who'}, name(key)), ' ', h('span', {dir: 'auto'}, visible(values.get(key)))))));
+    if (place === undefined) return;
+    const trial = await this.read(place, values);
+    if (!trial) return;
+    values.replaceChildren(...Object.entries(trial.vars || {}).filter(([, value]) => value !== one.name).map(([key, value]) =>
+      h('span', {class: 'value'}, h('span', {class: 'note'}, name(key)), ' ', h('span', {dir: 'auto'}, visible(value)))));
+    const images = ((trial.request && trial.request.contents) || []).flatMap(c => c.parts || []).filter(p => p.image).slice(0, mostThumbs);
+    values.append(...images.map(p => drawImage(p.image)));
   }
 
   cell(one, arm, at, column) {
-    const el = h('div', {role: 'gridcell', class: 'reply-cell', id: `cell-${at}-${column}`, 'aria-colindex': String(column + 1), onclick: () => this.choose(at, column)});
+    const el = h('div', {role: 'gridcell', class: 'reply-cell', id: `cell-${at}-${column}`, 'aria-colindex': String(column + 1), onclick: e => this.press(e, at, column)});
     this.fill(el, one, arm);
     return el;
   }
@@ -363,6 +379,19 @@ class Matrix {
     return href && h('a', {href, tabindex: '-1', 'aria-label': `${arm} side by side with another arm`}, 'side by side');
   }
 
+  // press chooses a cell, and shows the answers of its case whole, or in short again.
+  press(e, row, column) {
+    this.choose(row, column);
+    if (!e.target.closest('a, button, summary') && String(getSelection()) === '') this.toggle(row);
+  }
+
+  // toggle shows the answers of a case whole, or their first three lines.
+  toggle(at) {
+    const key = this.keyOf(at), whole = !this.opened.has(key), row = this.body.querySelector(`[data-at="${at}"]`);
+    if (whole) this.opened.add(key); else this.opened.delete(key);
+    if (row) row.classList.toggle('opened', whole);
+  }
+
   choose(row, column) { this.active = {row, column}; this.mark(); }
 
   // mark shows which cell the keys are on.
@@ -402,12 +431,13 @@ class Matrix {
 
   // at is the case, the arm and the cell of the keys.
   at() {
-    const one = this.rows.cases[this.found[this.active.row]], arm = this.arms[this.active.column - 1 - this.vars.length];
+    const one = this.rows.cases[this.found[this.active.row]], arm = this.arms[this.active.column - 1];
     return {one, arm, cell: document.getElementById(`cell-${this.active.row}-${this.active.column}`)};
   }
 
   open() {
     const {one, cell} = this.at();
+    if (cell && cell.dataset.place && !this.opened.has(this.keyOf(this.active.row))) { this.toggle(this.active.row); return; }
     location.hash = cell && cell.dataset.place ? trialAddress(this.rows, Number(cell.dataset.place)) : caseAddress(one);
   }
 

@@ -42,11 +42,10 @@ const numberName = key => visible(key.startsWith('metric.') ? key.slice(7) + ' (
 const isGraded = f => f.arms.some(one => one.values.some(v => v !== 0 && v !== 1));
 
 function drawScoreSpread(rows) {
-  const several = rows.tables.suite.length > 1, all = scoresByArm(rows), most = mostFigures, more = all.length - most;
+  const several = rows.tables.suite.length > 1, all = scoresByArm(rows).filter(isGraded), most = mostFigures, more = all.length - most;
   if (all.length === 0) return null;
-  const sorted = [...all.filter(isGraded), ...all.filter(f => !isGraded(f))]; // those that are only 0 or 1 have less to show
   return section('Scores',
-    h('div', {class: 'figures'}, sorted.slice(0, most).map(f => scoreFigure(several ? `${f.name} of ${f.suite}` : f.name, f.arms))),
+    h('div', {class: 'figures'}, all.slice(0, most).map(f => scoreFigure(several ? `${f.name} of ${f.suite}` : f.name, f.arms))),
     h('p', {class: 'note'}, 'How many trials have which value, of trials that were judged. The upright line is the mean.',
       more > 0 && ` ${count(more, 'more score')} ${more === 1 ? 'is' : 'are'} not drawn.`));
 }

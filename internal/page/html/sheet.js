@@ -1,6 +1,6 @@
 // A list of rows of different heights. Only the rows in sight are in the page; a row counts with a guess until it has been drawn.
 
-const guessedHeight = 240; // pixels
+const guessedHeight = 130; // pixels
 const beyond = 700;        // pixels that are drawn above and below what is in sight
 
 class Sheet {

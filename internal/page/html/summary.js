@@ -38,7 +38,7 @@ function servicesOf(run) {
 function verdictOf(head) {
   const {style, verdict, why} = head.headline, c = compared(head), broken = rulesOf(head).filter(r => !r.holds);
   const undecided = head.running || head.run.interrupted || head.run.partial || style === 'error';
-  if (!undecided && c && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
+  if (!undecided && c && c.headline && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
     const {words, sentence} = cutHeadline(c.headline), worst = worstArm(c);
     return {style: verdictTones[worst.verdict] || 'skip', words, sentence, metric: decisive(worst)};
   }
@@ -48,7 +48,7 @@ function verdictOf(head) {
   return {style, words: verdict, sentence: why + more + '.'};
 }
 
-const compared = head => head.comparison && !head.comparison.notCompared && head.comparison.headline ? head.comparison : null;
+const compared = head => head.comparison && !head.comparison.notCompared ? head.comparison : null;
 
 // cutHeadline parts a headline into its verdict and the sentence about it.
 function cutHeadline(headline) {
@@ -126,7 +126,7 @@ function drawOrigin(head) {
   const {run} = head, c = compared(head), labels = Object.entries(run.labels || {}).slice(0, 6).map(([k, v]) => v ? `${k}=${v}` : k).join(', ');
   const service = run.emulator ? 'emulator' : servicesOf(run) || ((run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
   return h('p', {class: 'note'},
-    c && ['Compared with ', name(sideName(c.base)), '. ', h('a', {href: address(['comparison'])}, 'The whole comparison'), '. '],
+    c && ['Compared with ', name(sideName(c.base)), c.arms.length === 1 && [': ', name(briefly(head, 0))], '. ', h('a', {href: address(['comparison'])}, 'The whole comparison'), '. '],
     run.startedAt ? ['Started ', name(when(run.startedAt)), ' UTC'] : 'Started at an unknown time',
     run.commit && [', commit ', name(run.commit.slice(0, 8)), run.branch && [' on ', name(run.branch)]], labels && [', ', name(labels)],
     service && [', service ', name(service)], ', run ', name(run.id), '.');

@@ -39,14 +39,21 @@ async function showTrends(main) {
 
 // trend draws one trend: its points, with their intervals, in the order of the runs.
 function trend(c) {
-  const unit = unitOf(c.metric), last = c.points.at(-1), title = metricOf(c.metric), values = c.points.map(p => p.value);
+  const unit = unitOf(c.metric), last = c.points.at(-1), title = metricOf(c.metric);
   return h('figure', {class: 'trend'},
     h('figcaption', null, name(title), ' ', h('span', {class: 'on'}, unit(last.value))),
     trendPlot(c, unit, title),
-    h('p', {class: 'note'}, `from ${unit(Math.min(...values))} to ${unit(Math.max(...values))}`),
+    h('p', {class: 'note'}, movement(c.points, unit)),
     h('details', null, h('summary', null, count(c.points.length, 'run')),
       table(`${title} of ${c.suite} on ${c.arm}`, ['Run', '#value', '90 % interval', '#n', 'Started', 'Commit'],
         c.points.toReversed().map(p => trendRow(p, unit)))));
+}
+
+// movement says how a metric moved between the first and the last run.
+function movement(points, unit) {
+  const [first, last] = [points[0], points.at(-1)], verb = last.value < first.value ? 'Fell' : 'Rose', from = unit(first.value), to = unit(last.value);
+  if (points.length === 1) return 'One run.';
+  return visible(from === to ? `${to} as on ${when(first.startedAt)}.` : `${verb} from ${from} to ${to} since ${when(first.startedAt)}.`);
 }
 
 function trendRow(p, unit) {

@@ -93,12 +93,14 @@ function drawVersusOf(cases, value, sides) {
     `the same in ${number(cases.length - higher - lower)}.`;
   return [
     h('p', null, visible(facts)),
-    h('div', {class: 'chart'}, versusPlot(cases, value, sides, visible(`${sides.words} ${facts}`)), differingCases(cases, value, sides) || ''),
-    h('p', {class: 'note'}, `A case above the line has more on ${b}, one below it more on ${a}. Repeats are averaged. `,
-      'The area of a bubble says how many cases it is.',
+    h('div', {class: 'chart'}, !yesOrNo(cases) && versusPlot(cases, value, sides, visible(`${sides.words} ${facts}`)), differingCases(cases, value, sides) || ''),
+    h('p', {class: 'note'}, 'Repeats are averaged.', !yesOrNo(cases) && ` A case above the line has more on ${b}, one below it more on ${a}. The area of a bubble says how many cases it is.`,
       higher + lower > mostDifferences && ` The table has the ${number(mostDifferences)} that differ most, of ${number(higher + lower)}.`),
   ];
 }
+
+// yesOrNo reports whether all values are 0 or 1: a plot of four points says less than the counts.
+const yesOrNo = cases => cases.every(c => (c.a === 0 || c.a === 1) && (c.b === 0 || c.b === 1));
 
 // differingCases lists the cases that differ most.
 function differingCases(cases, value, {a, b, link, words}) {
