@@ -151,7 +151,7 @@ func TestTheMatrixOfALiveRunGrows(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.ArrowDown))
 	}
 	const active = `document.getElementById(document.getElementById('grid').getAttribute('aria-activedescendant'))`
-	const place = `(c => c && c.textContent === 'case number 70' ? Math.round(c.getBoundingClientRect().top) : -1)(` +
+	const place = `(c => c && c.querySelector('a').textContent === 'case number 70' ? Math.round(c.getBoundingClientRect().top) : -1)(` +
 		active + `)`
 	// The answers in sight are read, and the row has its place: three pictures are the same.
 	b.until(`(now => { const same = now === window.last && now > 0 && !document.querySelector('#grid .brief');
@@ -227,5 +227,28 @@ func TestAMatrixWithoutTextsSaysSo(t *testing.T) {
 	expect.Same(t, "all", ask(b, ""), "2 of 2 cases")
 	b.until(`document.querySelectorAll('.reply-cell .note').length > 0`)
 	b.until(`document.querySelector('#cell-0-1').textContent.includes('The rest cannot be read: trials/0 is not there')`)
+	b.quiet()
+}
+
+// Heads and answers share their columns to a pixel, on every screen.
+func TestHeadsStandAboveTheirColumns(t *testing.T) {
+	run, trials := matrixRun()
+	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
+	b.visit("#/matrix", "#grid .prose")
+	const apart = `(() => {
+		const left = one => Math.round(one.getBoundingClientRect().left), heads = [...document.querySelectorAll('.line.heads .arm')];
+		if (getComputedStyle(document.querySelector('.headline')).position !== 'sticky') return 0;
+		return Math.max(...[...document.querySelectorAll('.line:not(.heads)')].flatMap(row =>
+			[...row.querySelectorAll('.reply-cell')].map((cell, k) => Math.abs(left(cell) - left(heads[k])))));
+	})()`
+	for width := int64(320); width <= 2560; width += 40 {
+		b.do(chromedp.EmulateViewport(width, 900))
+		if got := evaluate[int](b, apart); got != 0 {
+			t.Errorf("%d pixels wide: columns are %d pixels from their heads, want none", width, got)
+		}
+		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("%d pixels wide: the page is %d wide, want it no wider", width, got)
+		}
+	}
 	b.quiet()
 }

@@ -182,7 +182,7 @@ func TestPlotsHaveScales(t *testing.T) {
 		"three arms":  {somePlots(3, 60).path(t), pages[:1], 16},
 		"one trial":   {somePlots(1, 1).path(t), pages[:1], 4},
 		"24 arms":     {long.path(t), pages[:1], 24 * 4},
-		"all equal":   {equal.path(t), pages[:1], 10},
+		"all equal":   {equal.path(t), pages[:1], 9},
 		"no values":   {empty.path(t), pages[:1], 4},
 		"huge values": {huge.path(t), pages[:1], 16},
 		"tiny costs":  {cheap.path(t), pages[:1], 19},

@@ -347,3 +347,19 @@ func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 		}
 	}
 }
+
+// The verdict, its sentence and what to do next are on the first screen.
+func TestTheVerdictIsOnTheFirstScreen(t *testing.T) {
+	run, trials := bigRun(400)
+	path := record(t, run, trials, judged)
+	for _, screen := range [][2]int64{{1440, 900}, {390, 844}} {
+		b := open(t, path, screen[0], screen[1], "light")
+		b.visit("#/", ".verdict")
+		for _, part := range []string{".verdict h1", ".verdict .sentence", ".verdict .next"} {
+			if got := evaluate[int64](b, `Math.ceil(document.querySelector('`+part+`').getBoundingClientRect().bottom)`); got > screen[1] {
+				t.Errorf("%s ends %d pixels down, want at most %d", part, got, screen[1])
+			}
+		}
+		b.quiet()
+	}
+}

@@ -116,7 +116,7 @@ func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 		t.Errorf("got %q, want the newest run", got)
 	}
 	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
-	b.click(".group li a", `document.querySelector('.answer') !== null`)
+	b.click(".group tbody a", `document.querySelector('.answer') !== null`)
 	if got := evaluate[string](b, `document.querySelector('h1').textContent`); got != "case number 3" {
 		t.Errorf("got %q, want case number 3", got)
 	}
