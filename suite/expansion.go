@@ -225,6 +225,25 @@ func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 // callers that only count and filter.
 func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
+// RepeatAs lets cases run as often as those of the same names in another version, where that is more. It returns how many do.
+func (s *Suite) RepeatAs(of map[string]int) (raised int) {
+	for c := range s.Outlines() {
+		more := of[c.Name] - c.Repeats
+		if more <= 0 {
+			continue
+		}
+		raised++
+		s.table.planned = sum(s.table.planned, product(more, len(c.Arms)))
+		for _, arm := range c.Arms {
+			if s.table.trials != nil {
+				s.table.trials[arm] += more
+			}
+		}
+	}
+	s.repeats = of
+	return raised
+}
+
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
@@ -236,6 +255,7 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 				if s.table.numbered {
 					names.number(c)
 				}
+				c.Repeats = max(c.Repeats, s.repeats[c.Name])
 				if !yield(c) {
 					return
 				}

@@ -50,7 +50,8 @@ type Suite struct {
 	needs       scorerNeeds
 	outputs     outputs // of programs that write prompts
 	unwritten   Unwritten
-	loading     *loading // nil after Load
+	repeats     map[string]int // by case, at least
+	loading     *loading       // nil after Load
 }
 
 // origin is what Load was called with. It is needed afterwards too: a walk over the cases reads data files, applies

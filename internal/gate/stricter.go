@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -224,10 +225,12 @@ const maxWeaker = 20
 type Origin struct {
 	Name     string // as people see it, such as origin/main
 	Gate     *eval.GateConfig
-	Defaults *eval.Options // of its project file; nil: its gate has them already
-	Run      string        // the run to compare with where the options name none; "" for none
-	Commit   string        // in git, whose baseline files count; "" for a run or a file
-	Suite    *suite.Suite  // that version; nil for a run
+	Defaults *eval.Options  // of its project file; nil: its gate has them already
+	Run      string         // the run to compare with where the options name none; "" for none
+	Commit   string         // in git, whose baseline files count; "" for a run or a file
+	Suite    *suite.Suite   // that version; nil for a run
+	Repeats  map[string]int // by case
+	Raised   int            // cases of the suite itself that have fewer, and run as often
 }
 
 func (c *Checks) origin(i int) *Origin {
@@ -286,6 +289,9 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 		own.Baseline = &rule
 	}
 	both, weaker := stricter(gate, own)
+	if of.Raised > 0 {
+		weaker = append(weaker, "fewer repeats in "+diag.Count(of.Raised, "case"))
+	}
 	if both.Baseline != nil {
 		rule := *both.Baseline
 		rule.Against = c.against(s, rule.Against, of)

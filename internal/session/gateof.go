@@ -57,7 +57,40 @@ func (l *Loaded) originInRun(s *suite.Suite) (*gate.Origin, error) {
 	if l.Options.Untrusted && run.Options().Untrusted && run.Suites[at].GateOf == nil {
 		return nil, ownGate(name, "has the gate of an untrusted suite")
 	}
-	return &gate.Origin{Name: name, Gate: run.Suites[at].Gate, Run: name}, nil
+	of := &gate.Origin{Name: name, Gate: run.Suites[at].Gate, Run: name, Repeats: map[string]int{}}
+	if l.Options.Repeats > 0 {
+		return of, nil
+	}
+	d, err := journal.Open(path)
+	if err != nil {
+		return nil, eval.BadInput("--gate-of: %w", err)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, eval.BadInput("--gate-of: %w", err)
+		}
+		if f.Suite == s.Name {
+			of.Repeats[f.Case] = max(of.Repeats[f.Case], f.Repeat)
+		}
+	}
+	return of, nil
+}
+
+// repeatsOf is how often each case of a suite runs.
+func repeatsOf(s *suite.Suite) map[string]int {
+	out := map[string]int{}
+	for c := range s.Outlines() {
+		out[c.Name] = c.Repeats
+	}
+	return out
+}
+
+// repeatAsOrigin lets the cases of the i-th suite run at least as often as in the version whose gate counts.
+func (l *Loaded) repeatAsOrigin(i int) {
+	if i < len(l.origins) && l.origins[i] != nil {
+		l.origins[i].Raised = l.Suites[i].RepeatAs(l.origins[i].Repeats)
+	}
 }
 
 // ownGate refuses a gate that the author of an untrusted suite could have written.
@@ -104,7 +137,7 @@ func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Optio
 	if l.Options.Untrusted && ofSuite && !(files.Git{Dir: dir, Ref: ref}).IsOfRemote() {
 		return nil, ownGate("@"+ref, "is the commit of the suite itself")
 	}
-	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit, Suite: old}
+	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit, Suite: old, Repeats: repeatsOf(old)}
 	if was == nil {
 		return of, nil
 	}
@@ -192,7 +225,7 @@ func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin,
 	if old.Name != s.Name {
 		return nil, eval.BadInput("--gate-of %s: the file has the suite %s, and not %s", name, old.Name, s.Name)
 	}
-	return &gate.Origin{Name: name, Gate: old.Gate, Defaults: l.Options.ByProject(), Suite: old}, nil
+	return &gate.Origin{Name: name, Gate: old.Gate, Defaults: l.Options.ByProject(), Suite: old, Repeats: repeatsOf(old)}, nil
 }
 
 // trusting are the options for a suite that the user named as the origin of a gate.

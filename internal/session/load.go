@@ -110,6 +110,9 @@ func loadFiles(options Options) (*Loaded, error) {
 	written, err := loadOnce(options)
 	if err == nil {
 		written.origins = l.origins
+		for i := range written.Suites {
+			written.repeatAsOrigin(i)
+		}
 	}
 	return written, err
 }
@@ -175,6 +178,7 @@ func loadOnce(options Options) (*Loaded, error) {
 			}
 			l.origins = append(l.origins, of)
 		}
+		l.repeatAsOrigin(i)
 		trials += s.Planned()
 		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
 			return nil, eval.BadInput("the suites have %s together: %s", problem, hint)

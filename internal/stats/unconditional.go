@@ -156,7 +156,7 @@ func (t tails) probability(n int, d, psi float64) float64 {
 	share := clamp((psi + d) / 2 / psi) // of the flips, the ones that count as extreme
 	centre, spread := float64(n)*psi, 7*math.Sqrt(float64(n)*psi*(1-psi))+7
 	from, to := max(0, int(centre-spread)), min(n, int(centre+spread))
-	flips, extreme := newBinomial(psi), newBinomial(share)
+	flips, extreme := newWalk(psi), newWalk(share)
 	upper := extreme.atLeast(from, t[from])
 	sum := 0.0
 	for m := from; ; m++ {
@@ -186,6 +186,41 @@ func (b binomial) at(m, k int) float64 {
 		return 0
 	}
 	return math.Exp(b.choose(m, k) + logTimes(k, b.yes) + logTimes(m-k, b.no))
+}
+
+// walk is a binomial whose probabilities are asked for one next to the other: each follows from the one before.
+type walk struct {
+	binomial
+	never, odds float64
+	m, k, steps int // of the last probability, and how many more follow before rounding errors end
+	last        float64
+}
+
+func newWalk(p float64) *walk {
+	return &walk{binomial: newBinomial(p), never: 1 - p, odds: p / (1 - p)}
+}
+
+func (w *walk) at(m, k int) float64 {
+	switch up, aside := m-w.m, k-w.k; {
+	case k < 0 || k > m:
+		return 0
+	case w.steps == 0 || up < 0 || up > 1 || aside < -1 || aside > 1:
+		w.last, w.steps = w.binomial.at(m, k), 64
+	default:
+		if up == 1 {
+			w.last *= w.never * float64(m) / float64(m-w.k)
+		}
+		if aside == 1 {
+			w.last *= w.odds * float64(m-w.k) / float64(k)
+		} else if aside == -1 {
+			w.last *= float64(w.k) / (w.odds * float64(m-k))
+		}
+	}
+	w.m, w.k = m, k
+	if w.steps--; !(w.last > 1e-200) || w.never == 0 {
+		w.steps = 0
+	}
+	return w.last
 }
 
 func (b binomial) atLeast(m, k int) float64 {
