@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
 // toScorer converts an assertion to a scorer of evalrun, or says why there is none.
@@ -274,11 +276,25 @@ func (c *converter) targetArgs() *mapping {
 		if len(t.changes) > 0 {
 			m.set("changes", texts(t.changes...))
 		}
+		if as := t.callsAs(); as != "" {
+			m.set("calls", textValue(as))
+		}
 		if !m.empty() {
 			out.set(t.name, m)
 		}
 	}
 	return out
+}
+
+// callsAs names the form in which promptfoo shows tool calls to code; "" for that of chat completions.
+func (t *target) callsAs() string {
+	switch {
+	case t.functions:
+		return "function"
+	case t.tools != nil && t.protocol != eval.OpenAI:
+		return string(t.protocol)
+	}
+	return ""
 }
 
 // loaded lists the files that a shim loads, so that changes to them count as changes of the scorer. The

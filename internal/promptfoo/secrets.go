@@ -212,6 +212,12 @@ func isSecretName(name string) bool {
 	return secretNames.matches(plain) && !plainNames.matches(plain)
 }
 
+// isSession reports whether a value of a body names a conversation, as a word of the author or as a secret of a user: its form decides.
+func isSession(name string) bool {
+	plain := notWord.regexp().ReplaceAllString(strings.ToLower(name), "")
+	return strings.HasSuffix(plain, "session") || strings.HasSuffix(plain, "sessionid")
+}
+
 // looksSecret judges a value by its form.
 func looksSecret(text string) bool {
 	text = strings.TrimSpace(text)
@@ -266,7 +272,7 @@ func (s src) withoutSecret(text string) (string, bool) {
 		return text, false
 	}
 	own, outer := s.lastKeys()
-	if !isPlaceholder(text) && (isSecretName(own) || allSecret.matches(own) || allSecret.matches(outer) || looksSecret(text)) {
+	if !isPlaceholder(text) && (isSecretName(own) && !isSession(own) || allSecret.matches(own) || allSecret.matches(outer) || looksSecret(text)) {
 		return s.hide(own, text), true
 	}
 	clean := withoutSecrets(s, s.hidePairs(text))
@@ -280,7 +286,7 @@ var pair = pattern{expression: `([A-Za-z][\w-]*)(\\*["']\s*:\s*\\*["']|=["']?|:\
 func (s src) hidePairs(text string) string {
 	return pair.regexp().ReplaceAllStringFunc(text, func(m string) string {
 		p := pair.regexp().FindStringSubmatch(m)
-		if !isSecretName(p[1]) && !looksSecret(p[3]) {
+		if (!isSecretName(p[1]) || isSession(p[1])) && !looksSecret(p[3]) {
 			return m
 		}
 		return p[1] + p[2] + s.hide(p[1], p[3])

@@ -66,10 +66,22 @@ function promptText() {
   return contents.length === 1 ? text(contents[0]) : JSON.stringify(contents.map((c) => ({ role: c.role, content: text(c) })));
 }
 
-function toolCalls() {
-  return (input.toolCalls ?? []).map((call, i) => ({
-    id: `call_${i}`, type: 'function', function: { name: call.name, arguments: JSON.stringify(call.args ?? {}) },
-  }));
+// withCalls shows the tool calls of an answer in the form that promptfoo has for the target.
+function withCalls(text) {
+  const calls = (input.toolCalls ?? []).map(({ name, args: given = {} }, i) => ({ id: `call_${i}`, name, given, json: JSON.stringify(given) }));
+  if (calls.length === 0) return text;
+  const joined = (by, form) => [text, ...calls.map((call) => JSON.stringify(form(call)))].filter(Boolean).join(by);
+  const message = (more) => ({ role: 'assistant', content: text, ...more });
+  const ofFunction = { name: calls[0].name, arguments: calls[0].json };
+  const ofTools = calls.map(({ id, name, json }) => ({ id, type: 'function', function: { name, arguments: json } }));
+  switch (target.calls) {
+    case 'anthropic': return joined('\n\n', ({ id, name, given }) => ({ type: 'tool_use', id, name, input: given }));
+    case 'generative': return [...(text ? [{ text }] : []), ...calls.map(({ name, given }) => ({ functionCall: { name, args: given } }))];
+    case 'responses': return joined('\n', ({ id, name, json }) => (json === '{}' ? { type: 'function_call', name, status: 'no_arguments_provided' }
+      : { type: 'function_call', id, call_id: id, status: 'completed', name, arguments: json }));
+    case 'function': return text ? message({ function_call: ofFunction }) : ofFunction;
+    default: return text ? message({ tool_calls: ofTools }) : ofTools;
+  }
 }
 
 function structured(text, any) {
@@ -97,8 +109,7 @@ const guarded = (name, has) => new Proxy(has, {
 });
 
 async function answer() {
-  let output = input.answer;
-  if (output === '' && (input.toolCalls ?? []).length > 0) output = toolCalls();
+  let output = withCalls(input.answer);
   const changes = [...(target.changes ?? []), ...(args.changes ?? [])];
   if (gaveObject(output) && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
   const context = guarded('context', { vars: input.vars, prompt: { raw: promptText(), label: input.arm }, ...(response && { metadata: response.metadata }) });

@@ -80,16 +80,40 @@ def load(ref):
     return at
 
 
+def with_calls(text, calls, form):
+    """Shows the tool calls of an answer in the form that promptfoo has for the target."""
+    calls = [(f"call_{i}", call["name"], call.get("args") or {}) for i, call in enumerate(calls)]
+
+    def dump(value):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+    if form == "anthropic":
+        blocks = [dump({"type": "tool_use", "id": at, "name": name, "input": args}) for at, name, args in calls]
+        return "\n\n".join(filter(None, [text, *blocks]))
+    if form == "generative":
+        return ([{"text": text}] if text else []) + [{"functionCall": {"name": name, "args": args}} for _, name, args in calls]
+    if form == "responses":
+        items = [
+            dump({"type": "function_call", "id": at, "call_id": at, "status": "completed", "name": name, "arguments": dump(args)} if args
+                 else {"type": "function_call", "name": name, "status": "no_arguments_provided"})
+            for at, name, args in calls
+        ]
+        return "\n".join(filter(None, [text, *items]))
+    if form == "function":
+        key, shown = "function_call", {"name": calls[0][1], "arguments": dump(calls[0][2])}
+    else:
+        key = "tool_calls"
+        shown = [{"id": at, "type": "function", "function": {"name": name, "arguments": dump(args)}} for at, name, args in calls]
+    return {"role": "assistant", "content": text, key: shown} if text else shown
+
+
 def output():
     if "output" in given:
         return given["output"]
     answer = given["answer"]
     target = (args.get("targets") or {}).get(given["arm"].split("/")[0]) or {}
-    if answer == "" and given.get("toolCalls"):
-        return [
-            {"id": f"call_{i}", "type": "function", "function": {"name": c["name"], "arguments": json.dumps(c.get("args") or {})}}
-            for i, c in enumerate(given["toolCalls"])
-        ]
+    if given.get("toolCalls"):
+        return with_calls(answer, given["toolCalls"], target.get("calls"))
     if target.get("json") is True or target.get("json") == "marked" and answer.endswith("\t"):  # of a shim, a tab marks what was an object
         try:
             value = json.loads(answer)

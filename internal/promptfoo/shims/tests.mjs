@@ -59,7 +59,7 @@ function native(base, check, given) {
   if (base === 'llm-rubric' && text && suite.rubric && !['provider', 'rubricPrompt', 'threshold'].some((key) => key in check)) {
     return JSON.parse(JSON.stringify(suite.rubric).replace('"RUBRIC"', () => JSON.stringify(text)));
   }
-  if (suite.changes.length > 0 || Object.keys(suite.targets).length > 0) return undefined; // code changes the answers first
+  if (suite.changes.length > 0 || Object.values(suite.targets).some((t) => t.json || t.changes)) return undefined; // code changes the answers first
   if (texts[base] && text) return { [texts[base][0]]: text, ...texts[base][1] };
   if (lists[base] && Array.isArray(value) && value.length > 0) {
     const all = value.map((one) => rendered(one, given));
