@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -72,6 +73,9 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
+	if file, function := scriptOf(id); language(file) == javaScript {
+		return c.grader(s, id, file, function)
+	}
 	if isScript(id) || notGraders.matches(id) || agents.matches(id) {
 		s.todo("a judge is a model of a service; put the program behind an endpoint that speaks the protocol of OpenAI")
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
@@ -84,6 +88,47 @@ func (c *converter) judge(s src) string {
 	s.ok("as the judge " + t.name)
 	s.rest("label", "prompts", "transform")
 	return t.name
+}
+
+// grader keeps a program of the author that judges, and returns the name by which judged finds it; "" if it cannot be read.
+func (c *converter) grader(s src, id, file, function string) string {
+	copied, ok := c.copyCode(s, file)
+	if !ok {
+		return ""
+	}
+	g := one("file", textValue(copied)).set("id", textValue(id))
+	if function != "" {
+		g.set("name", textValue(function))
+	}
+	config := s.get("config")
+	if config.IsMapping() {
+		at := "shims/" + c.configNames.free("grader.config", "-") + ".json"
+		c.files[at] = jsonOf(config)
+		g.set("settings", textValue(at))
+		config.ok("in " + at)
+	}
+	s.get("id").ok("in a shim that needs node")
+	s.differs("the author's judge runs in a shim that needs node")
+	s.rest("label")
+	name := fmt.Sprintf("%s %d", id, len(c.graders)+1)
+	c.graders[name] = g
+	return name
+}
+
+// graded makes a scorer that asks a judge of the author, in the shim for assertions.
+func (c *converter) graded(g, m *mapping, a assertion, own src) (*scorer, string) {
+	if a.base != "llm-rubric" || m.get("rubric") == nil || !own.IsZero() {
+		return nil, "its judge is a program, which the import asks by `llm-rubric` without a `rubricPrompt` alone"
+	}
+	changes := c.changesOf(a.src, a.in)
+	if lost := lostIn(changes); lost != "" {
+		return nil, lost
+	}
+	args := one("check", textValue(a.base)).set("value", m.get("rubric")).set("grader", g)
+	c.shimArgs(args, a, changes)
+	command := append([]string{javaScript, c.shims.use(shimAssertJS)}, c.loaded(g.text("file"), args)...)
+	note := "by the author's judge, in a shim that needs node"
+	return &scorer{kind: "exec", value: inShimOf(command, args), plain: true, note: note}, "" // plain: the shim changes the answer first
 }
 
 // notGraders matches providers that are not models of a service.
@@ -159,6 +204,9 @@ func (c *converter) judged(m *mapping, a assertion, least, note string) (*scorer
 	own := a.get("rubricPrompt")
 	if own.IsZero() {
 		own = a.in.prompt
+	}
+	if g := c.graders[name]; g != nil {
+		return c.graded(g, m, a, own)
 	}
 	if !own.IsZero() {
 		switch with, ok := c.ownPrompt(own, name, m); {

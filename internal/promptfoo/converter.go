@@ -26,10 +26,11 @@ type converter struct {
 	targets    []*target
 	prompts    []*prompt
 	judges     judges
-	details    bool   // some check looks at what a provider returns besides its output
-	embeds     string // the embedding service, "" if no scorer needs embeddings
-	embedder   string // its model
-	unembedded string // why the embedding of the source has no counterpart, "" if it has one
+	graders    map[string]*mapping // programs of the author that judge
+	details    bool                // some check looks at what a provider returns besides its output
+	embeds     string              // the embedding service, "" if no scorer needs embeddings
+	embedder   string              // its model
+	unembedded string              // why the embedding of the source has no counterpart, "" if it has one
 	cases      []*testCase
 	missing    []*testCase     // for tests that cannot be imported
 	broken     map[string]bool // variables whose values cannot be imported
@@ -93,6 +94,7 @@ func newConverter(s *configSource) *converter {
 		broken:    map[string]bool{},
 		affixes:   map[string]bool{},
 		outer:     map[string]string{},
+		graders:   map[string]*mapping{},
 		judges:    judges{blocks: map[string]string{}, byName: map[string]*mapping{}},
 		services:  services{all: map[string]*mapping{}, blocks: map[string]string{}},
 	}

@@ -9,7 +9,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { isDeepStrictEqual } from 'node:util';
 import { pathToFileURL } from 'node:url';
-import { given, loaded } from './common.mjs';
+import { filled, given, loaded, providerOf } from './common.mjs';
 
 const input = await given();
 const args = input.args ?? {};
@@ -234,6 +234,26 @@ function most(value) {
   write({ passed, score: passed ? 1 : 0, reason: `a ${args.check} of ${value}, and the threshold is ${args.threshold}` });
 }
 
+// grade has a provider of the author judge an answer by a rubric. A reply without a verdict is an error.
+async function grade(output) {
+  const { file, name, id, settings } = args.grader;
+  const options = { id, config: settings ? JSON.parse(readFileSync(settings, 'utf8'), filled) : {} };
+  const prompt = JSON.stringify([
+    { role: 'system', content: 'You grade an output by a rubric. Reply with a JSON object: {"reason": text, "pass": boolean, "score": number from 0 to 1}' },
+    { role: 'user', content: `<output>\n${asText(output)}\n</output>\n<rubric>\n${args.value}\n</rubric>` },
+  ]);
+  const grader = await providerOf(pathToFileURL(path.resolve(file)), name, options);
+  const reply = await grader.callApi(prompt, { vars: { ...input.vars, output, rubric: args.value }, prompt: { raw: prompt, label: 'llm-rubric' } }, options);
+  if (reply?.error || !reply?.output) throw new Error(`the judge gave no reply: ${reply?.error ?? ''}`);
+  const verdict = typeof reply.output === 'string' ? jsonIn(reply.output)[0] : reply.output;
+  if (typeof verdict !== 'object' || verdict === null) throw new Error('the reply of the judge has no JSON object');
+  let { pass = true, score } = verdict;
+  if (typeof pass !== 'boolean') pass = /^(true|yes|pass|y)$/i.test(String(pass));
+  if (typeof score !== 'number') score = Number.isFinite(Number(score)) ? Number(score) : Number(pass);
+  if (args.threshold !== undefined) pass = pass && score >= args.threshold;
+  return write({ passed: pass !== (args.not === true), score, reason: verdict.reason });
+}
+
 async function main() {
   if (args.check === 'latency') return most(response?.latencyMs ?? input.timing?.latencyMs);
   if (args.check === 'cost') return most(response?.cost);
@@ -245,6 +265,7 @@ async function main() {
     write({ passed: false, score: 0, reason: `the transform of the answer failed: ${error.message}` });
     return;
   }
+  if (args.grader) return grade(output);
   if (args.check === 'python') return inPython(output);
   const context = guarded('context', {
     prompt: promptText(), vars: input.vars,

@@ -27,6 +27,25 @@ export async function loaded(url) {
   return import(url);
 }
 
+// providerOf makes the provider that a module exports, as a class, a function, or an object.
+export async function providerOf(url, name, options) {
+  const found = exported(await loaded(url), name);
+  if (typeof found?.callApi === 'function') return found;
+  if (typeof found !== 'function') throw new Error(`${url.pathname} exports no provider`);
+  if (found.prototype && typeof found.prototype.callApi === 'function') return new found(options);
+  const made = name ? undefined : Reflect.construct(found, [options]);
+  return typeof made?.callApi === 'function' ? made : { callApi: found };
+}
+
+// filled replaces ${env:NAME} by the variable of the environment, which holds a secret that the import did not copy.
+export function filled(_, value) {
+  if (typeof value !== 'string') return value;
+  return value.replace(/\$\{env:(\w+)\}/g, (_, name) => {
+    if (!process.env[name]) throw new Error(`set ${name}`);
+    return process.env[name];
+  });
+}
+
 // exported is what a module exports under a name; without one, its default.
 export function exported(module, name) {
   const found = name ? module[name] ?? module.default?.[name] : module.default ?? module;

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { exported, given, loaded, retype } from './common.mjs';
+import { filled, given, providerOf, retype } from './common.mjs';
 
 const [file, ...rest] = process.argv.slice(2);
 const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
@@ -18,31 +18,12 @@ function usage(tokens) {
   return { inputTokens: tokens.prompt, outputTokens: tokens.completion, totalTokens: tokens.total };
 }
 
-async function provider(options) {
-  const module = await loaded(pathToFileURL(path.resolve(file)));
-  const name = option('--function');
-  const found = exported(module, name);
-  if (typeof found?.callApi === 'function') return found;
-  if (typeof found !== 'function') throw new Error(`${file} exports no provider`);
-  if (found.prototype && typeof found.prototype.callApi === 'function') return new found(options);
-  const made = name ? undefined : Reflect.construct(found, [options]);
-  return typeof made?.callApi === 'function' ? made : { callApi: found };
-}
-
-// filled replaces ${env:NAME} by the variable of the environment, which holds a secret that the import did not copy.
-function filled(_, value) {
-  if (typeof value !== 'string') return value;
-  return value.replace(/\$\{env:(\w+)\}/g, (_, name) => {
-    if (!process.env[name]) throw new Error(`set ${name}`);
-    return process.env[name];
-  });
-}
-
 async function main() {
   const config = option('--config') ? JSON.parse(readFileSync(option('--config'), 'utf8'), filled) : {};
   const options = { id: option('--id'), config };
   const context = { vars: input.vars, prompt: { raw: input.prompt, label: '' }, originalProvider: { id: () => options.id }, logger: console };
-  const result = await (await provider(options)).callApi(input.prompt, context, options);
+  const provider = await providerOf(pathToFileURL(path.resolve(file)), option('--function'), options);
+  const result = await provider.callApi(input.prompt, context, options);
   if (result?.error) return { error: String(result.error) };
   const output = typeof result === 'string' ? result : result?.output;
   if (output === undefined || output === null) return { error: 'the provider returned no output' };
