@@ -272,7 +272,8 @@ func (s src) withoutSecret(text string) (string, bool) {
 		return text, false
 	}
 	own, outer := s.lastKeys()
-	if !isPlaceholder(text) && (isSecretName(own) && !isSession(own) || allSecret.matches(own) || allSecret.matches(outer) || looksSecret(text)) {
+	named := isSecretName(own) && !isSession(own) || allSecret.matches(own) || allSecret.matches(outer)
+	if !isPlaceholder(text) && (named || looksSecret(text)) {
 		return s.hide(own, text), true
 	}
 	clean := withoutSecrets(s, s.hidePairs(text))
