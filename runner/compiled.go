@@ -126,5 +126,8 @@ func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled
 	for _, program := range compiled.Needs().Programs {
 		fmt.Fprintf(&h, "program %s\n", program)
 	}
+	for _, given := range s.Given(compiled.Needs()) { // a case that an option makes easier is another one
+		fmt.Fprintf(&h, "given %q\n", given)
+	}
 	return h.Bytes()
 }

@@ -21,6 +21,18 @@ type VariableUse struct {
 	Known []string
 }
 
+// Given lists the variables that the command gives to all cases and a scorer reads by itself, as NAME=VALUE.
+func (s *Suite) Given(n Needs) (out []string) {
+	all := n.AllVariables || len(n.Programs) > 0
+	for name, value := range s.opts.Vars {
+		if all || slices.ContainsFunc(n.Variables, func(v VariableUse) bool { return v.Name == name }) {
+			out = append(out, name+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
