@@ -282,6 +282,8 @@ func VerdictOf(d *journal.Document) (verdict string, tone text.Tone) {
 	isWorse := func(a compare.ArmComparison) bool { return a.Verdict == eval.Regressed }
 	if c := d.Comparison(); h.Word == "FAIL" && c != nil && slices.ContainsFunc(c.Arms, isWorse) {
 		return "Regressed", h.Tone
+	} else if c != nil && h.Word == "PASS" && strings.Contains(c.Headline, ", but worse: ") {
+		return "Passed, but worse", text.Neutral
 	}
 	return map[string]string{
 		"PASS": "Passed", "FAIL": "Failed", "INCONCLUSIVE": "Cannot tell", "ERROR": "Incomplete", "INCOMPLETE": "Incomplete",

@@ -22,6 +22,7 @@ async function drawCase(cases, head, suite, caseName, query) {
     more > 0 && h('p', {class: 'note'}, `${count(more, 'more trial')} of this case: choose them in the table to see them here.`),
     drawPrompts([...arms].map(([arm, list]) => [arm, list[0]])),
     h('div', {class: 'reader'}, drawReadings(), !labelling.blind && sideLink(cases, head, one, query)),
+    labelling.queue && labelling.queue(rows),
     h('div', {class: 'answers'}, labelling.blind ? drawOneAnswer(trials, one, query) : [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
   ];
 }

@@ -4,7 +4,8 @@ const facets = ['outcome', 'suite', 'arm', 'tag', 'scorer', 'error', 'finish', '
 const wordLists = [...facets, 'number', 'call', 'var', 'class', 'answered'];
 // labelling is what the viewer knows of the labels of its reader: read sets known, the places in the plan of trials that are labelled
 // (yes) and of those that can be (no). Who labels is blind: pages of answers then show nothing of what became of them.
-const labelling = {read: null, known: null, blind: false};
+// queue draws how many are labelled, with the next one.
+const labelling = {read: null, known: null, blind: false, queue: null};
 const mostBlocks = 8; // in memory, parsed
 const mostSearched = 200 << 20; // characters of answers in memory, after which they are read again
 

@@ -8,7 +8,7 @@ const keyLists = [
   ]],
   ['Matrix', [
     [['\u2191', '\u2193', '\u2190', '\u2192'], 'choose an answer'], [['r'], 'next repeat'], [['s'], 'next to the answer of another arm'],
-    [['Enter'], 'open it'], [['m'], 'answers as Markdown, or as text'], [['j'], 'answers as JSON, or as text'],
+    [['Enter'], 'the whole answer, then its page'], [['m'], 'answers as Markdown, or as text'], [['j'], 'answers as JSON, or as text'],
   ]],
   ['A case', [
     [['n', 'p'], 'next and previous case'], [['s'], 'two answers side by side'], [['m'], 'answers as Markdown, or as text'],

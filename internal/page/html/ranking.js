@@ -19,7 +19,7 @@ const metricTitle = metric => metric === 'pass' ? 'pass rate' : visible(metric);
 function rankingNote(r) {
   const marked = `Arms marked ${signs.pass} may be the best, ${three(100 * (1 - r.alpha))} % sure. `;
   if (r.race) return h('p', {class: 'note'}, marked, `The race saved ${number(r.race.saved)} of ${count(r.race.planned, 'call')}.`);
-  return h('p', {class: 'note'}, marked, 'The plot shows the mean less the best of the other means, with intervals that hold together.');
+  return h('p', {class: 'note'}, marked, isShare(r.metric) ? 'The plot shows the mean less the best of the other means, in points, with intervals that hold together.' : 'The plot shows the mean less the best of the other means, with intervals that hold together.');
 }
 
 // differences are, arm by arm, the mean less the best of the others' means.
@@ -37,15 +37,16 @@ function rankedPlots(r) {
       words: `${visible(a.arm)}: ${a.left ? 'left after ' + count(a.left, 'unit') : 'stayed to the end'}`}));
   }
   const diffs = differences(r.arms);
+  const show = isShare(r.metric) ? v => change(100 * v) : change;
   const reach = Math.max(0.02, ...[...diffs, ...r.arms.flatMap(a => a.interval || [])].filter(isKnown).map(Math.abs));
-  const {lo, hi} = roundEnds({lo: -reach, hi: reach, show: change});
-  return r.arms.map((a, i) => rangePlot({value: diffs[i], interval: a.interval, zero: 0, lo, hi, show: change, tone: a.best ? 'pass' : '',
+  const {lo, hi} = roundEnds({lo: -reach, hi: reach, show});
+  return r.arms.map((a, i) => rangePlot({value: diffs[i], interval: a.interval, zero: 0, lo, hi, show, tone: a.best ? 'pass' : '',
     words: `${visible(a.arm)}: ${diffs[i] === null ? 'no mean' : signed(diffs[i])}${a.interval ? `, interval ${signed(a.interval[0])} to ${signed(a.interval[1])}` : ''}`}));
 }
 
 function drawRanked(r) {
   const known = key => r.arms.some(a => a[key] !== null && a[key] !== undefined), or = (v, show) => v === null || v === undefined ? '' : show(v);
-  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', `#${visible(r.currency || 'Cost')} per 1,000 trials`, v => three(1000 * v)]].filter(e => known(e[0]));
+  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#Latency p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', `#${visible(r.currency || 'Cost')} per 1,000 trials`, v => three(1000 * v)]].filter(e => known(e[0]));
   const plots = rankedPlots(r);
   return table(`Arms of ${visible(r.suite)} by ${visible(r.metric)}`,
     ['Arm', 'Best', ...(r.within ? ['Close to the best'] : []), '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],

@@ -40,9 +40,9 @@ function verdictOf(head) {
   const undecided = head.running || head.run.interrupted || head.run.partial || style === 'error';
   if (!undecided && c && c.headline && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
     const {words, sentence} = cutHeadline(c.headline), worst = worstArm(c);
-    return {style: verdictTones[worst.verdict] || 'skip', words, sentence, metric: decisive(worst)};
+    return {style: words.endsWith(', but worse') ? 'skip' : verdictTones[worst.verdict] || 'skip', words, sentence, metric: decisive(worst), arm: worst.headArm && !sentence.includes(worst.headArm) && visible(worst.headArm)};
   }
-  if (!undecided && style !== 'fail' && (head.ranking || []).length === 1) return {style, ...standing(head.ranking[0])};
+  if (!undecided && style !== 'fail' && (head.ranking || []).length === 1) return {style, rate: false, ...standing(head.ranking[0])};
   const has = outcomes.reduce((sum, o) => sum + (o === 'skip' ? 0 : head.summary[o]), 0), planned = head.run.plan.trials;
   const more = undecided && has < planned ? `: ${number(has)} of ${count(planned, 'trial')} have an outcome` : !undecided && broken.length > 0 ? ': ' + broken.slice(0, 3).map(ruleInWords).join('; ') : '';
   return {style, words: verdict, sentence: why + more + '.'};
@@ -64,19 +64,21 @@ const decisive = a => (a.metrics || []).filter(m => m.gated && m.verdict === a.v
 // standing says which arms may be the best.
 function standing(r) {
   const best = r.arms.filter(a => a.best).map(a => a.arm), all = r.arms.length, by = metricTitle(r.metric);
-  if (r.why || best.length === 0) return {words: 'No arm is the best', sentence: r.why || ''};
-  if (best.length === all) return {words: `Any of ${all} arms may be the best`, sentence: `These cases rule none out by ${by}.`};
-  if (best.length === 1) return {words: `${best[0]} is the best of ${all} arms`, sentence: `All others are ruled out by ${by}.`};
-  return {words: `${best.length} of ${all} arms may be the best`, sentence: `By ${by}: ${best.slice(0, 5).join(', ')}${best.length > 5 ? ' and others' : ''}. The others are ruled out.`};
+  const some = list => list.slice(0, 5).join(', ') + (list.length > 5 ? ' and others' : ''), out = r.arms.filter(a => !a.best).map(a => a.arm), first = r.arms[0];
+  const highest = isKnown(first.mean) ? ` ${first.arm} has the highest ${by}, ${isShare(r.metric) ? percent(first.mean) : three(first.mean)}.` : '';
+  if (r.why || best.length === 0) return {style: 'skip', words: 'No arm is the best', sentence: r.why || ''};
+  if (best.length === 1) return {words: `${best[0]} is the best of ${all} arms`, sentence: `All others are ruled out by ${by}.${highest}`};
+  const words = best.length === all ? `No winner: any of ${all} arms may be the best` : `No single winner: ${best.length} of ${all} arms may be the best`;
+  return {style: 'skip', words, sentence: `Too close to tell by ${by}: ${some(best)}.${highest}${out.length > 0 ? ` Ruled out: ${some(out)}.` : ''}`};
 }
 
 const ruleInWords = r => [r.arm && r.arm + ':', r.name, isKnown(r.value) ? `${ruleScale(r).write(r.value)}, ${atLeast(r) ? 'at least' : 'at most'} ${ruleScale(r).write(r.limit)}` : r.why || ''].filter(Boolean).join(' ');
 
 function drawVerdict(head) {
-  const {style, words, sentence, metric} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
+  const {style, words, sentence, metric, arm, rate = true} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length, open = head.gate && head.gate.exit === 3;
   const facts = [
-    s.passRate === null ? null : percent(s.passRate) + ' pass rate',
-    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} broken` : style === 'pass' && rulesOf(head).length > 0 && 'the gate holds',
+    arm, s.passRate === null || !rate ? null : `${percent(s.passRate)} pass rate${head.run.partial || head.running ? ' so far' : ''}`,
+    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} ${open ? 'undecided' : 'broken'}` : head.gate && head.gate.exit === 0 && rulesOf(head).length > 0 && 'the gate holds',
     head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
   ].filter(Boolean);
   return h('section', {class: 'verdict ' + style, 'aria-labelledby': 'verdict'},
@@ -84,10 +86,19 @@ function drawVerdict(head) {
       h('div', null,
         h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), name(words)),
         sentence && h('p', {class: 'sentence'}, name(sentence)),
-        h('p', {class: 'lead'}, facts.join(' \u00b7 ')),
-        drawNext(head)),
+        h('p', {class: 'lead'}, facts.join(' \u00b7 ').replace(/^./, c => arm ? c : c.toUpperCase())),
+        drawChange(head), drawNext(head)),
       metric && drawDifference(metric)),
     outcomeBar(s), drawTiles(head), drawOrigin(head));
+}
+
+// drawChange says what the worst arm sends otherwise than in the baseline: the first lines that differ.
+function drawChange(head) {
+  const {baseSent, headSent} = compared(head) ? worstArm(compared(head)) : {};
+  if (!baseSent) return null;
+  const before = baseSent.split('\n'), now = headSent.split('\n'), only = (lines, others) => lines.filter(line => line.trim() !== '' && !others.includes(line)).slice(0, 2);
+  const lines = (word, list) => list.map(line => h('li', {dir: 'auto'}, h(word, null, visible(line.length > 160 ? line.slice(0, 160) + '\u2026' : line))));
+  return [h('p', {class: 'next'}, h('b', null, 'Changed in what is sent:')), h('ul', {class: 'diff change-lines'}, lines('del', only(before, now)), lines('ins', only(now, before)))];
 }
 
 // drawNext says what a reader does next.
@@ -97,7 +108,7 @@ function drawNext(head) {
   const next = head.running ? null :
     head.run.interrupted || head.run.partial ? [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing. No answer is paid for twice.'] :
     worse ? ['Read ', worse, '.'] :
-    open ? name(open.advice.slice(0, 1).toUpperCase() + open.advice.slice(1) + '.') :
+    open ? [open.moreCases > 0 && `Add about ${count(open.moreCases, 'case')} and run again. `, name(open.advice.slice(0, 1).toUpperCase() + open.advice.slice(1) + '.')] :
     undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
     head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null;
   return next && h('p', {class: 'next'}, h('b', null, 'Next: '), next);
@@ -105,9 +116,9 @@ function drawNext(head) {
 
 // drawDifference draws the metric that decided, with its interval and the margin.
 function drawDifference(m) {
-  const {words, ...plot} = differencePlot(m), level = Number((100 * (m.level || 0.9)).toPrecision(3)), limit = isKnown(m.margin) ? ' The upright line is the margin.' : '';
-  return h('figure', {class: 'difference'}, h('figcaption', null, `${m.name === 'pass' ? 'Pass rate' : visible(m.name)}: ${metricValue(m, m.base)} before, ${metricValue(m, m.head)} now`),
-    rangePlot({...plot, words, size: largePlot}), h('p', {class: 'note'}, `The difference with its ${level} % interval.${limit}`));
+  const {words, ...plot} = differencePlot(m), level = Number((100 * (m.level || 0.9)).toPrecision(3)), limit = isKnown(m.margin) ? ` The upright line is the margin, ${showDifference(m)(plot.limit)}.` : '';
+  return h('figure', {class: 'difference'}, h('figcaption', null, `${m.name === 'pass' ? 'Pass rate' : visible(m.name)}: ${metricValue(m, m.base)} before, ${metricValue(m, m.head)} now, ${showDifference(m)(m.estimate)}`),
+    rangePlot({...plot, words, size: largePlot}), h('p', {class: 'note'}, `The difference${m.interval ? ` with its ${level} % interval, ${m.interval.map(showDifference(m)).join(' to ')}` : ''}.${limit}`));
 }
 
 function drawTiles(head) {
@@ -167,7 +178,8 @@ function drawTroubles(head, rows) {
   if (groups.size === 0) return null;
   const sorted = [...groups.values()].sort((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || a.standing - b.standing || b.n - a.n), shown = sorted.slice(0, 12);
   const before = answersBefore(head);
-  return section(sorted.some(g => g.standing === 0) ? 'What got worse' : 'What broke',
+  const old = standings.length - 1, title = sorted.some(g => g.standing === 0) ? 'What got worse' : sorted.every(g => g.standing === old) ? 'What failed before too' : head.run.partial || head.running ? 'What failed so far' : 'What broke';
+  return section(title,
     h('ul', {class: 'groups'}, shown.map(g => h('li', {class: 'group ' + g.outcome},
       h('h3', null, badge(g.outcome, number(g.n)), ' ', standings[g.standing] && h('span', {class: 'chip'}, standings[g.standing]), ' ', name(g.word || (g.outcome === 'fail' ? 'weighted mean below the threshold' : 'error'))),
       drawExamples(rows, g, before),

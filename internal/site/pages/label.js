@@ -65,6 +65,8 @@ function drawLabelForm(place, trial, said, own) {
       const now = await writeLabel(trial, {hash: said.hash, label: word, comment: comment.value});
       labelling.known = null;
       showLabels(place, trial, now);
+      const queue = document.querySelector('.queue');
+      if (queue) queue.refresh();
       const again = place.querySelector(back);
       if (again) again.focus();
       say(word ? `Labelled ${word}.` : 'The label is saved.');
@@ -74,6 +76,25 @@ function drawLabelForm(place, trial, said, own) {
   return h('form', {class: 'label-form', onsubmit: e => { e.preventDefault(); send(label, '.label-save'); }},
     h('div', {class: 'repeats', role: 'group', 'aria-label': `Your label, ${labeller}`}, button('pass'), button('fail')),
     h('label', null, h('span', null, 'Comment of ', name(labeller)), comment), h('button', {class: 'label-save'}, 'Save the comment'), note);
+}
+
+// drawQueue says how many answers of the run are labelled, and leads to the next one that waits.
+function drawQueue(rows) {
+  const place = h('p', {class: 'queue', role: 'status'});
+  place.refresh = async () => {
+    if (!labelling.known) await labelling.read();
+    const {yes, no} = labelling.known, next = Array.from(rows.plan.keys()).find(i => no.has(rows.plan[i]));
+    place.replaceChildren(`${number(yes.size)} of ${count(yes.size + no.size, 'answer')} labelled. `,
+      next === undefined ? 'None waits.' : h('a', {href: trialAddress(rows, next), class: 'waiting', 'aria-keyshortcuts': 'u'}, 'Next answer to label'));
+  };
+  place.refresh().catch(problem => place.replaceChildren('The labels cannot be read: ' + problem.message));
+  return place;
+}
+
+// labelBy presses a button of the form.
+function labelBy(word) {
+  const button = document.querySelector('.label-form .label-' + word);
+  if (button) button.click();
 }
 
 // goToLabels moves the focus to the buttons of the answer.
@@ -101,7 +122,10 @@ async function writeLabel(trial, label) {
 async function showLabelFiles(main) {
   const {files, more} = await get('labels');
   main.append(h('h1', null, 'Labels'), h('p', {class: 'lead'}, 'You label as ', name(labeller), ': open an answer of a run, and choose pass or fail. The labels of a suite are lines of SUITE.labels.jsonl in the folder of evalrun view.'));
-  if (files.length === 0) main.append(h('p', null, 'No answer has a label yet.'));
+  if (files.length === 0) {
+    const [newest] = await get('runs');
+    main.append(h('p', null, 'No answer has a label yet. ', newest && h('a', {href: runAddress(newest.key) + '#/matrix?only=unlabelled'}, 'Label answers of the newest run'), newest && '.'));
+  }
   main.append(...files.map(drawLabelFile));
   if (more > 0) main.append(h('p', {class: 'note'}, `${number(more)} more are not listed.`));
 }
@@ -134,6 +158,7 @@ if (labeller) {
   };
   labelling.blind = true;
   besideAnswer.push(drawLabels);
-  pageKeys.case.l = goToLabels;
-  for (const [title, list] of keyLists) if (title === 'A case') list.push([['l'], 'label the answer']);
+  labelling.queue = drawQueue;
+  Object.assign(pageKeys.case, {l: goToLabels, u: () => follow('.queue a'), 1: () => labelBy('pass'), 2: () => labelBy('fail')});
+  for (const [title, list] of keyLists) if (title === 'A case') list.push([['1', '2'], 'pass, fail'], [['u'], 'next answer to label'], [['l'], 'go to the buttons']);
 }
