@@ -20,13 +20,33 @@ env -u NO_COLOR PATH="$work/bin:$PATH" TERM=xterm-256color script -qec 'sh sessi
 mv terminal.svg "$root/docs/pictures/terminal.svg"
 echo "docs/pictures/terminal.svg"
 
-# The page of runs, as a browser shows it: a verdict, and a matrix of prompts.
+# The views of the page, as a browser shows them.
 browser=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || { echo "no chromium: the pictures of the page are left as they are" >&2; exit 1; }
-shoot() { # NAME RUN VIEW
-  "$bin" report "$2" -o html="$work/$1.html" >/dev/null 2>&1 || true # with the exit code of the run
-  "$browser" --headless --no-sandbox --hide-scrollbars --timeout=20000 --virtual-time-budget=20000 --window-size=1440,900 --screenshot="$root/docs/pictures/$1.png" "file://$work/$1.html$3" 2>/dev/null
+shoot() { # NAME ADDRESS [WIDTH HEIGHT]
+  "$browser" --headless --no-sandbox --hide-scrollbars --timeout=20000 --virtual-time-budget=20000 --window-size="${3:-1440},${4:-900}" --screenshot="$root/docs/pictures/$1.png" "$2" 2>/dev/null
   echo "docs/pictures/$1.png"
 }
-"$bin" run race.yaml --emulator -q --out race
-shoot report fails ""
-shoot matrix race "#/matrix"
+view() { # NAME RUN VIEW
+  "$bin" report ".evalrun/runs/$2" -o html="$work/$2.html" >/dev/null 2>&1 || true # with the exit code of the run
+  shoot "$1" "file://$work/$2.html$3"
+}
+cp -R "$root/test/pictures/tickets" "$work/tickets"
+cd "$work/tickets"
+run() { "$bin" run "$1.yaml" --emulator=emulator.yaml -q --out ".evalrun/runs/$2" >/dev/null 2>&1 || true; }
+run base base
+for suite in few head arms; do sed -i 's|run: base|run: .evalrun/runs/base|' $suite.yaml; run $suite $suite; done
+"$bin" run arms.yaml --emulator=emulator.yaml -q --budget-tokens 4000 --out .evalrun/runs/spent >/dev/null 2>&1 || true
+view report head ""
+view cannot-tell few ""
+view arms arms ""
+view incomplete spent ""
+view matrix arms "#/matrix"
+view comparison head "#/comparison"
+view case head "#/case/ticket-routing/ticket-01"
+view side arms "#/side/ticket-routing/ticket-01?a=pro%2Fname&b=pro%2Fkind"
+"$bin" view --no-open >address 2>/dev/null &
+viewer=$!
+until [ -s address ]; do sleep 1; done
+shoot runs "$(head -n 1 address)"
+shoot runs-small "$(head -n 1 address)" 390 844
+kill "$viewer"
