@@ -37,14 +37,14 @@ function drawPieces(c) {
 function drawPiece(p) {
   if (p.call) return drawCall(p.call);
   if (p.reasoning) return h('div', {class: 'reasoning'}, h('p', {class: 'note'}, 'Reasoning'), prose(p.reasoning));
-  if (p.other !== undefined) return h('details', null, h('summary', null, 'Another part'), prose(JSON.stringify(p.other, null, 2)));
+  if (p.other !== undefined) return h('details', null, h('summary', null, 'Another part'), source(JSON.stringify(p.other, null, 2)));
   return p.text ? readable(p.text) : null;
 }
 
 // drawCall shows a call in a line; long arguments scroll.
 function drawCall(call) {
   return h('div', {class: 'call'}, h('p', {class: 'note'}, 'calls ', h('b', null, name(call.name)), call.id && [', id ', name(call.id)]),
-    call.args !== undefined && prose(JSON.stringify(call.args)));
+    call.args !== undefined && source(JSON.stringify(call.args)));
 }
 
 // drawResults shows what the suite answered to the calls of a step.
@@ -55,7 +55,7 @@ function drawResults(results) {
 
 // drawRaw keeps what came over the wire out of the way.
 function drawRaw(raw) {
-  return raw !== undefined && h('details', null, h('summary', null, 'As it came'), prose(JSON.stringify(raw, null, 2)));
+  return raw !== undefined && h('details', null, h('summary', null, 'As it came'), source(JSON.stringify(raw, null, 2)));
 }
 
 function drawSafety(response) {
@@ -68,7 +68,7 @@ function drawSafety(response) {
 }
 
 function drawExtra(response) {
-  return response && response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), prose(JSON.stringify(response.extra, null, 2)));
+  return response && response.extra && h('details', null, h('summary', null, 'Other fields of the answer'), source(JSON.stringify(response.extra, null, 2)));
 }
 
 // drawWithheld tells what is known of a text that is not here, or not here in full.

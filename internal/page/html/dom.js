@@ -26,6 +26,13 @@ function name(text, props) { return h('bdi', props, visible(text)); }
 // prose shows a text as it is, line breaks included. A long one scrolls, which the keyboard must reach.
 function prose(text) { return h('pre', {dir: 'auto', class: 'prose', tabindex: text.length > 600 ? '0' : null}, visible(text)); }
 
+// source is prose that is code or data.
+function source(text) {
+  const pre = prose(text);
+  pre.classList.add('source');
+  return pre;
+}
+
 // visible shows characters that hide, or that change the order of others, as what they are.
 function visible(text) {
   return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200b\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, c => {

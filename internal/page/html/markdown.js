@@ -75,7 +75,7 @@ class Markdown {
 
   code(lines, language) {
     this.room -= 2;
-    return [language && h('p', {class: 'note language'}, name(language)), prose(lines.join('\n'))];
+    return [language && h('p', {class: 'note language'}, name(language)), source(lines.join('\n'))];
   }
 
   indented(lines, at) {

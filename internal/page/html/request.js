@@ -6,7 +6,7 @@ function partDrawer() {
   return p => {
     if (p.image) return images++ < mostImages ? drawImage(p.image) : h('p', {class: 'note'}, 'image ', name(p.image.path));
     if (p.data) return h('p', {class: 'note'}, 'file ', fileFacts(p.data));
-    if (p.raw !== undefined) return h('div', null, h('p', {class: 'note'}, 'a part as it is'), prose(JSON.stringify(p.raw, null, 2)));
+    if (p.raw !== undefined) return h('div', null, h('p', {class: 'note'}, 'a part as it is'), source(JSON.stringify(p.raw, null, 2)));
     if (p.result) return drawResults([p.result]);
     return [p.text === '' || p.text === undefined ? null : prose(p.text), drawWithheld(p.withheld, p.text)];
   };
@@ -54,19 +54,19 @@ function drawTools({tools, toolChoice}) {
   if (tools.length === 0 && !toolChoice) return null;
   const shown = tools.slice(0, mostTools);
   return h('details', {class: 'tools-declared'}, h('summary', null, count(tools.length, 'tool'), ': ', shown.map((t, i) => [i > 0 && ', ', name(t.name)]), toolChoice && ['; toolChoice ', name(toolChoice.name || toolChoice.mode)]),
-    shown.map(t => [h('h3', null, name(t.name)), t.description && h('p', {class: 'note', dir: 'auto'}, visible(t.description)), t.parameters !== undefined && prose(JSON.stringify(t.parameters, null, 2))]),
+    shown.map(t => [h('h3', null, name(t.name)), t.description && h('p', {class: 'note', dir: 'auto'}, visible(t.description)), t.parameters !== undefined && source(JSON.stringify(t.parameters, null, 2))]),
     tools.length > shown.length && h('p', {class: 'note'}, `and ${count(tools.length - shown.length, 'more tool')}`));
 }
 
 // drawApplication shows what an application was sent. Values that are secret are not in the run.
 function drawApplication({http, program, echo}) {
   if (http) return [
-    prose([`${http.method} ${http.url || '[url not kept]'}`, ...(http.headers || []).map(one => `${one.name}: ${one.secret ? '***' : one.value || ''}`)].join('\n') + (http.body ? '\n\n' + http.body : '')),
+    source([`${http.method} ${http.url || '[url not kept]'}`, ...(http.headers || []).map(one => `${one.name}: ${one.secret ? '***' : one.value || ''}`)].join('\n') + (http.body ? '\n\n' + http.body : '')),
     http.stream && h('p', {class: 'note'}, 'Server-sent events are read.'),
   ];
   if (program) return [
-    prose((program.command || []).join(' ')),
-    program.input !== undefined && program.input !== null && [h('p', {class: 'note'}, 'Standard input'), prose(JSON.stringify(program.input, null, 2))],
+    source((program.command || []).join(' ')),
+    program.input !== undefined && program.input !== null && [h('p', {class: 'note'}, 'Standard input'), source(JSON.stringify(program.input, null, 2))],
     h('p', {class: 'note'}, Object.entries(program.files || {}).slice(0, mostTools).map(([file, hash]) => [name(file), `, sha256 ${String(hash).slice(0, 12)}; `]), program.workspace && `in a copy of the folder with sha256 ${String(program.workspace).slice(0, 12)}`),
   ];
   return echo && h('p', {class: 'note'}, 'It answers with the prompt.');
