@@ -17,7 +17,7 @@ import (
 var axe string
 
 // widths are those of a telephone, a tablet, a laptop and a large screen.
-var widths = []int64{390, 768, 1280, 2560}
+var widths = []int64{390, 768, 1440, 2560}
 
 // checked opens a page in both colour schemes and all widths, and holds that axe-core finds nothing at all in its views,
 // and that none is wider than the screen.
