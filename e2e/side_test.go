@@ -382,7 +382,8 @@ func TestAnswersSideBySideAreAccessible(t *testing.T) {
 func (b *tab) faultless(page string, width int64) {
 	b.t.Helper()
 	b.unfold()
-	for _, problem := range evaluate[[]string](b, `axe.run({rules: {'target-size': {enabled: true}}}).then(r => r.passes.length < 10 ? [r.passes.length + ' rules only'] : `+
+	for _, problem := range evaluate[[]string](b, `axe.run({rules: {'target-size': {enabled: true}}}).then(`+
+		`r => r.passes.length < 10 ? [r.passes.length + ' rules only'] : `+
 		`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
 		b.t.Errorf("%s, %d pixels: %s, want no problem", page, width, problem)
 	}
