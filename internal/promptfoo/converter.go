@@ -49,10 +49,11 @@ type converter struct {
 	priced     map[string]*target   // the targets whose configuration has these prices
 	top        src
 
-	uses      map[string]bool   // variables in templates
-	lists     map[string]bool   // those of them that templates go through
-	columns   []map[string]bool // variables of each case or dataset
-	tables    []map[string]bool // those of datasets
+	uses      map[string]bool       // variables in templates
+	lists     map[string]bool       // those of them that templates go through
+	members   map[string][][]string // paths below variables in templates
+	columns   []map[string]bool     // variables of each case or dataset
+	tables    []map[string]bool     // those of datasets
 	caseNames names
 	texts     map[string]bool // variables that some test has as a text
 	typed     map[string]bool // variables that some test has as a number or a boolean
@@ -83,6 +84,7 @@ func newConverter(s *configSource) *converter {
 		shims:     newShims(),
 		uses:      map[string]bool{},
 		lists:     map[string]bool{},
+		members:   map[string][][]string{},
 		texts:     map[string]bool{},
 		typed:     map[string]bool{},
 		json:      map[string]bool{},
@@ -229,6 +231,9 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	for _, v := range t.uses {
 		c.uses[v] = true
 	}
+	for _, m := range memberOf.regexp().FindAllStringSubmatch(t.text, -1) {
+		c.members[m[1]] = append(c.members[m[1]], strings.Split(m[2], ".")[1:])
+	}
 	for _, m := range overVariable.regexp().FindAllStringSubmatch(t.text, -1) {
 		c.lists[m[1]] = true
 	}
@@ -240,6 +245,9 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 
 // overVariable is a loop over a variable.
 var overVariable = pattern{expression: `\{\{-? *range [^}]*:= \.(\w+) *-?\}\}`}
+
+// memberOf is a member of a variable.
+var memberOf = pattern{expression: `[ ({]\$?\.(\w+)((?:\.\w+)+)`}
 
 // check reports whether evalrun accepts a translated template.
 func (d dialect) check(text string) error {
@@ -266,11 +274,35 @@ func (c *converter) missingVariables() {
 			why = []string{"a variable that a test lacks is empty, as in promptfoo"}
 		}
 		empty := yamlValue(textValue(""))
-		if c.lists[name] {
+		switch {
+		case c.lists[name]:
 			empty = listOf(nil)
+		case len(c.members[name]) > 0:
+			empty = emptyMembers(c.members[name])
 		}
 		c.defaults.vars.set(name, empty, why...)
 	}
+}
+
+// emptyMembers is a mapping in which each path leads to an empty text.
+func emptyMembers(paths [][]string) *mapping {
+	out := &mapping{}
+	for _, path := range paths {
+		at, last := out, len(path)-1
+		for _, name := range path[:last] {
+			inner, is := at.get(name).(*mapping)
+			if !is {
+				inner = &mapping{}
+				at.entries = slices.DeleteFunc(at.entries, func(e keyValue) bool { return e.key == name })
+				at.set(name, inner)
+			}
+			at = inner
+		}
+		if at.get(path[last]) == nil {
+			at.set(path[last], textValue(""))
+		}
+	}
+	return out
 }
 
 func (c *converter) suite(config string) []byte {

@@ -369,6 +369,9 @@ func (s *configSource) read(ref string) (name string, data []byte, err error) {
 	refusal, refused := errors.AsType[*files.Refusal](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if file, _, is := strings.Cut(name, ":"); is && language(file) != "" && s.has(file) {
+			return "", nil, fmt.Errorf("code in %s computes it, and an import runs nothing", file)
+		}
 		return "", nil, fmt.Errorf("there is no file %s", name)
 	case refused:
 		return "", nil, fmt.Errorf("%s is not read: %w", name, refusal)
