@@ -37,8 +37,8 @@ func execKind() Kind {
 			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` decides. The " +
 			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
 			"- `verifier: tests` is a folder of the project. The program runs in a copy of the workspace that an agent left, with " +
-			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or " +
-			"the suite's.\n\n" +
+			"this folder over it and without links that lead out of it, or to what this folder has. A file that the command " +
+			"names is the verifier's or the suite's.\n\n" +
 			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}",

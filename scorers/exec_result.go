@@ -116,7 +116,42 @@ func (v verifier) copyTo(dir string) error {
 	if err == nil && digest != v.digest {
 		err = errors.New("it has changed since the suite was read: run the suite again")
 	}
+	if err != nil {
+		return err
+	}
+	return v.unlink(dir)
+}
+
+// unlink removes the links that an agent has left to what the verifier has: the right answer would be its answer.
+func (v verifier) unlink(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	var links []string
+	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type()&fs.ModeSymlink == 0 || v.has(dir, name) {
+			return err
+		}
+		if real, err := filepath.EvalSymlinks(name); err == nil && v.has(dir, real) {
+			links = append(links, name)
+		}
+		return nil
+	})
+	for _, name := range links {
+		err = errors.Join(err, os.Remove(name))
+	}
 	return err
+}
+
+// has reports whether what is below a folder is the verifier's, or is a folder that it has too.
+func (v verifier) has(dir, name string) bool {
+	rel, err := filepath.Rel(dir, name)
+	if err != nil {
+		return false
+	}
+	_, err = fs.Lstat(v.files, filepath.ToSlash(rel))
+	return err == nil
 }
 
 // byExit is the finding of a program that says by its exit status whether the answer is good: 0 or 1. Its last lines are the reason.

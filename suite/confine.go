@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -153,6 +154,7 @@ func above(dir, name string) bool {
 
 // shownFiles finds the files that programs see, when all files of the suite are known: it may not be one of these.
 func (l *loader) shownFiles() {
+	known := l.answers()
 	for _, m := range l.programNodes {
 		for i, glob := range m.node.Get("files").Strings() {
 			at := m.node.Get("files").Items()[i]
@@ -166,7 +168,7 @@ func (l *loader) shownFiles() {
 				at.Errorf("name files of the project, such as src/*.py", "no file matches `%s`", glob)
 			}
 			for _, name := range names {
-				if why := l.answers(name); why != "" {
+				if why := l.shows(known, name); why != "" {
 					at.Errorf("narrow the glob", "`%s` matches %s, %s", glob, name, why)
 					break
 				}
@@ -176,24 +178,77 @@ func (l *loader) shownFiles() {
 				}
 			}
 		}
+		if m.of.Confined.Kind != SandboxNone {
+			l.shownFolders(m, known)
+		}
 	}
 }
 
-// answers returns why a file may hold answers, "" if it may not.
-func (l *loader) answers(name string) string {
-	_, source := l.files.texts[name]
-	switch {
-	case source:
-		return "a file of the suite"
-	case slices.Contains(l.dataNames(), name):
-		return "a dataset"
-	case l.files.commands[name]:
-		return "a file of a scorer"
-	case l.files.isVerifier(name):
-		return "a file of a verifier"
-	case strings.HasPrefix(name, ExpectedDir+"/"):
-		return "an expected answer"
-	case path.Base(name) == "run.jsonl":
+// shownFolders refuses answers in what a sandboxed program sees besides its `files`. It may share a file with a scorer.
+func (l *loader) shownFolders(m programNode, known []answer) {
+	known = slices.DeleteFunc(slices.Clone(known), func(one answer) bool { return one.shared })
+	refuse := func(at yaml.Node, name string) {
+		if why := l.shows(known, name); why != "" {
+			at.Errorf("name what has no answers: a sandboxed program sees it", "`%s` is, or holds, %s", name, why)
+		}
+	}
+	for i, at := range m.node.Get("command").Items() {
+		if name := m.of.Named[i]; name != "" {
+			refuse(at, name)
+		}
+	}
+	if m.of.Workspace != "" {
+		refuse(m.node.Get("workspace"), m.of.Workspace)
+	}
+	if home := m.of.Confined.Home; home != HomeFresh && home != HomeInherit {
+		refuse(m.node.Get("home"), home)
+	}
+}
+
+// answer is a file or a folder that may hold answers.
+type answer struct {
+	path, why string
+	shared    bool // a program under test may have it too
+}
+
+// answers are those that are known, without links.
+func (l *loader) answers() (out []answer) {
+	add := func(name, why string, shared bool) { out = append(out, answer{l.located(name), why, shared}) }
+	for _, name := range l.dataNames() {
+		add(name, "a dataset", false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files.texts)) {
+		add(name, "a file of the suite", false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files.commands)) {
+		if strings.HasSuffix(name, "/") {
+			add(name, "a file of a verifier", false)
+		} else {
+			add(name, "a file of a scorer", true)
+		}
+	}
+	add(ExpectedDir, "an expected answer", false)
+	return out
+}
+
+// located is where a file of the project is, without links.
+func (l *loader) located(name string) string {
+	at := filepath.Join(l.opts.Dir, filepath.FromSlash(name))
+	if real, err := filepath.EvalSymlinks(at); err == nil && l.opts.Dir != "" {
+		return real
+	}
+	return at
+}
+
+// shows returns why a file or a folder may hold answers, "" if it may not.
+func (l *loader) shows(known []answer, name string) string {
+	at := l.located(name)
+	for _, one := range known {
+		if above(one.path, at) || above(at, one.path) {
+			return one.why
+		}
+	}
+	if path.Base(name) == "run.jsonl" {
 		return "a run file"
 	}
 	return ""
@@ -242,13 +297,4 @@ func (s *Suite) noteCommand(words []string) {
 	for name := range names {
 		s.files.commands[path.Clean(name)] = true
 	}
-}
-
-func (f *sourceFiles) isVerifier(name string) bool {
-	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if f.commands[dir+"/"] {
-			return true
-		}
-	}
-	return false
 }

@@ -27,6 +27,8 @@ var hostileAgents = map[string]string{
 	"history-1": `cat ~/.bash_history "$WHERE/.bash_history" > result.txt 2>/dev/null`,
 	"history-2": `find / -xdev -name .bash_history -exec cat {} + > result.txt 2>/dev/null`,
 	"git-1":     `git -C "$WHERE" log -p > result.txt`,
+	"git-3": `git init -q; echo "$WHERE/.git/objects" > .git/objects/info/alternates
+		git cat-file --batch --batch-all-objects > result.txt`,
 	"git-2":     `cp -r "$WHERE/.git" . && git show HEAD > result.txt`,
 	"trials-1":  `cat ../../*/work/* ../../*/* > result.txt 2>/dev/null`,
 	"trials-2":  `cat /tmp/job-*/*/work/result.txt "$WHERE"/tmp/job-*/*/work/* > result.txt 2>/dev/null`,
@@ -36,20 +38,31 @@ var hostileAgents = map[string]string{
 	"symlink-2": `ln -s /proc/self/cmdline result.txt; ln -s "$WHERE" up; ln -sf "$WHERE/suite.yaml" notes.txt`,
 	"link-1":    `ln "$WHERE/tests/check.sh" result.txt`,
 	"link-2":    `ln -L "$WHERE/suite.yaml" result.txt || ln "/job/../$WHERE/suite.yaml" result.txt`,
+	"symlink-3": `ln -s check.sh result.txt`,
+	"symlink-4": `mkdir -p a/b; ln -s ../.. a/b/up; ln -s a/b/up/check.sh result.txt; ln -s . self; ln -s self/check.sh notes.txt`,
+	"symlink-5": `mkdir -p a/b; ln -s ../.. a/b/up; ln -s "a/b/up/../../../../../$WHERE/suite.yaml" result.txt`,
+	"link-3":    `: > result.txt; ln result.txt check.sh; echo x > other; ln -f other notes.txt`,
 	"socket-1":  `mkfifo result.txt pipe; (cat "$WHERE/suite.yaml" > pipe &)`,
 	"socket-2":  `for s in /run/*.sock /var/run/*.sock /tmp/*.sock; do cat $s; done > result.txt 2>&1; ls /run/dbus >> result.txt`,
+	"opened-1":  `cat /proc/self/fd/*/suite.yaml > result.txt 2>/dev/null`,
+	"opened-2":  `for p in /proc/[0-9]*; do cat $p/fd/*/suite.yaml $p/cwd/suite.yaml; done > result.txt 2>/dev/null < /dev/null`,
 	"timing-1":  `sleep 2; cat "$WHERE"/*/run.jsonl > result.txt`,
 	"timing-2":  `(sleep 1; cp "$WHERE/suite.yaml" result.txt) & echo later`,
 	"before-1":  `echo 'exit 0' > check.sh`,
 	"before-2":  `echo 'exit 0' > "$WHERE/tests/check.sh"; ln -s /bin/true check.sh; mkdir sh; PATH=.:$PATH`,
+	"before-3":  `rm -rf check.sh result.txt; mkdir -p check.sh result.txt locked/in; chmod 0 locked/in locked; chmod 555 .`,
+	"before-4":  `echo '{{.answer}}' > result.txt; echo '{"text": "{{.answer}}"}'; exit 0`,
 	"after-1":   `setsid sh -c 'sleep 1; while :; do echo exit 0 > check.sh; done' > /dev/null 2>&1 &`,
 	"after-2":   `nohup sh -c 'while sleep 0.01; do cp "$WHERE/tests/check.sh" result.txt; done' > /dev/null 2>&1 &`,
 	"daemon-1":  `setsid sleep 98761 > /dev/null 2>&1 & echo started`,
 	"daemon-2":  `(setsid sh -c 'setsid sleep 98761 &' > /dev/null 2>&1 &) ; echo started`,
+	"daemon-3":  `env -i setsid sh -c 'trap "" TERM HUP; while :; do sleep 0.01; echo x > result.txt; done' > /dev/null 2>&1 & echo started`,
 	"flood-1":   `i=0; while [ $i -lt 150 ]; do sleep 98761 & i=$((i+1)); done > /dev/null 2>&1`,
 	"flood-2":   `f() { [ $1 -gt 6 ] && exec sleep 98761; f $(($1+1)) & f $(($1+1)) & }; f 0 > /dev/null 2>&1; echo many`,
+	"flood-3":   `(setsid sh -c 'f() { (f &) ; exit; }; trap "" TERM; f' > /dev/null 2>&1 &); echo chain`,
 	"disk-1":    `head -c 280000000 /dev/zero > big`,
 	"disk-2":    `i=0; while [ $i -lt 10100 ]; do : > f$i; i=$((i+1)); done`,
+	"disk-3":    `truncate -s 1T result.txt`,
 	"closed-1":  `exec >&- 2>&-; cat "$WHERE/suite.yaml" > result.txt`,
 	"closed-2":  `cat "$WHERE/suite.yaml" > result.txt; kill -9 $$`,
 	"user-1":    `su nobody -s /bin/sh -c "cat '$WHERE/suite.yaml'" > result.txt 2>&1 < /dev/null`,
@@ -101,7 +114,12 @@ type hostileTrial struct {
 // hostileTrials runs the suite and returns its trials by case.
 func (b *box) hostileTrials() map[string]hostileTrial {
 	b.t.Helper()
-	out, _ := b.command("run", "suite.yaml", "--out", "run").CombinedOutput() // the exit code is that of the outcomes
+	cmd := b.command("run", "suite.yaml", "--out", "run")
+	dir, err := os.Open(b.dir)
+	expect.OK(b.t, err)
+	defer dir.Close()                //nolint:errcheck // only read
+	cmd.ExtraFiles = []*os.File{dir} // as a shell's 3< does
+	out, _ := cmd.CombinedOutput()   // the exit code is that of the outcomes
 	if !strings.Contains(string(out), "trial") {
 		b.t.Fatalf("got %s, want trials", out)
 	}
@@ -137,6 +155,10 @@ func (b *box) leavesNothing() {
 	lines, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range lines {
 		text, err := os.ReadFile(name)
+		at, _ := os.Readlink(filepath.Join(filepath.Dir(name), "cwd"))
+		if strings.HasPrefix(at, b.path("tmp/job-")) {
+			b.t.Errorf("a process in %s is left, want none", at)
+		}
 		if command, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline")); err == nil && len(command) > 0 &&
 			strings.Contains(string(text), "INVOCATION_ID=") && strings.Contains(string(text), b.dir) {
 			b.t.Errorf("the process %q is left, want none", command)
@@ -196,7 +218,7 @@ func TestHonestAgentsAreNeverTainted(t *testing.T) {
 			"  - {name: caged, program: {command: [sh, agent.sh], workspace: repo, sandbox: bwrap, home: house}}\n" +
 			"  - {name: free, program: {command: [sh, agent.sh], workspace: repo}}\n" +
 			"prompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 100, scorers: [{contains: notes.txt}]}]\n",
-		"agent.sh": "ls -laR . ..; grep -r notes .; env; cat ~/.rc; tar cf all.tar *.txt; base64 all.tar > all.b64\n" +
+		"agent.sh": "whoami || exit 3; ls -laR . ..; grep -r notes .; env; cat ~/.rc; tar cf all.tar *.txt; base64 all.tar > all.b64\n" +
 			"find / -maxdepth 1\n",
 		"repo/notes.txt": "notes\n", "house/.rc": "rc\n", "tmp/.keep": "",
 	})

@@ -54,6 +54,10 @@ func (p *places) open() (string, error) {
 		unlock, locked := files.LockFolder(dir)
 		if _, err := os.Stat(dir); err == nil && locked { // else another process took it for one that was left
 			p.base, p.unlock, p.canary, p.shown = dir, unlock, hexText(16), map[*suite.Program]string{}
+			user := "user:x:1000:1000::" + jobDir + "/home:/bin/sh\n"
+			if err := os.WriteFile(filepath.Join(dir, "passwd"), []byte(user), 0o600); err != nil {
+				return "", err
+			}
 			return dir, decoys(filepath.Join(dir, hexText(4), "work"), p.canary)
 		}
 	}

@@ -121,7 +121,8 @@ func bwrapArgs(p *suite.Program, covered []string, at trialPlace, shown string, 
 		args = append(args, "--tmpfs", dir)
 	}
 	args = append(
-		args, "--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
+		args, "--ro-bind", filepath.Join(filepath.Dir(at.root), "passwd"), "/etc/passwd",
+		"--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
 		"--ro-bind", shown, jobDir+"/files", "--tmpfs", jobDir+"/tmp", "--chdir", jobDir+"/work", "--",
 	)
 	return append(args, words...)
