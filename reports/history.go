@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal/history"
 )
 
@@ -135,6 +136,9 @@ func noteOf(run *history.RunRecord) string {
 	}
 	if run.Shard != "" {
 		notes = append(notes, "shard "+run.Shard)
+	}
+	if run.Integrity != nil {
+		notes = append(notes, overview.IntegrityOf(*run.Integrity))
 	}
 	switch run.Reason {
 	case eval.EndCompleted:

@@ -26,6 +26,8 @@ type RunRecord struct {
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
 	Arms       []ArmRecord       `json:"arms"` // that match the filter
+	// Integrity counts the trials of programs; nil without one.
+	Integrity *journal.IntegrityCounts `json:"integrity,omitempty"`
 
 	number int64
 }
@@ -126,24 +128,33 @@ func (s *Store) Runs(f RunFilter) ([]RunRecord, error) {
 
 // heads reads the runs without their parts, the newest first.
 func (s *Store) heads() ([]RunRecord, error) {
-	names := "name, revision, branch"
-	if version, err := versionOf(s.db); err != nil {
+	names, trusted := "name, revision, branch", "clean, open, tainted"
+	version, err := versionOf(s.db)
+	if err != nil {
 		return nil, err
-	} else if version < withNames { // a history opened for reading may have an older version
+	}
+	if version < withNames { // a history opened for reading may have an older version
 		names = "'', '', ''"
+	}
+	if version < withIntegrity {
+		trusted = "0, 0, 0"
 	}
 	return collect(s, func(rows *sql.Rows, r *RunRecord) error {
 		var labels string
+		var of journal.IntegrityCounts
 		err := rows.Scan(
 			&r.number, &r.ID, &r.Dir, &r.StartedAt, &r.FinishedAt, &r.Reason, &r.Emulator, &r.Shard, &r.Planned, &labels,
-			&r.Name, &r.Commit, &r.Branch,
+			&r.Name, &r.Commit, &r.Branch, &of.Clean, &of.Open, &of.Tainted,
 		)
 		if err != nil {
 			return err
 		}
+		if of != (journal.IntegrityCounts{}) {
+			r.Integrity = &of
+		}
 		r.Dir = s.placed(r.Dir)
 		return json.Unmarshal([]byte(labels), &r.Labels)
-	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+
+	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+", "+trusted+
 		" FROM run ORDER BY started DESC, id DESC")
 }
 

@@ -97,6 +97,9 @@ CREATE TABLE cells (
 ) WITHOUT ROWID;
 CREATE INDEX look_candidate ON look (candidate, base);
 `,
+	// The trials of programs by integrity; 0 for runs from before this version.
+	"ALTER TABLE run ADD COLUMN clean INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN open INTEGER NOT NULL " +
+		"DEFAULT 0; ALTER TABLE run ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0",
 }
 
 // withNames is the version from which runs have a name, commit and branch.
@@ -107,6 +110,9 @@ const withBuckets = 4
 
 // withLooks is the version from which comparisons are counted by candidate.
 const withLooks = 5
+
+// withIntegrity is the version from which runs count the integrity of their trials.
+const withIntegrity = 6
 
 // perRun lists the tables with rows of a run, except run itself.
 func perRun() []string {
