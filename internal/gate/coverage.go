@@ -101,18 +101,29 @@ func noteSelection(arm *compare.ArmComparison, p armPair, base, head *journal.Do
 // maxNames bounds the names of a selection in a message.
 const maxNames = 3
 
-// chosenNames are the single cases that a selection names, in order: patterns that take one case only, with a star or
-// without.
-func (p *armPair) chosenNames(o *eval.Options) []string {
-	names := slices.DeleteFunc(slices.Clone(o.Cases), func(name string) bool {
+// chosenNames are the single cases that a selection names, in order: patterns and tags that take one case only, with a star
+// or without.
+func (p *armPair) chosenNames(o *eval.Options) (names []string) {
+	all := slices.Concat(p.base.Cases, p.head.Cases)
+	single := func(takes func(*compare.CaseTotals) bool) bool {
 		taken := map[string]bool{}
-		for _, c := range slices.Concat(p.base.Cases, p.head.Cases) {
-			if eval.Pattern(name).Match(c.Name) {
+		for _, c := range all {
+			if takes(c) {
 				taken[c.Name] = true
 			}
 		}
-		return len(taken) != 1
-	})
+		return len(taken) == 1
+	}
+	for _, name := range o.Cases {
+		if single(func(c *compare.CaseTotals) bool { return eval.Pattern(name).Match(c.Name) }) {
+			names = append(names, name)
+		}
+	}
+	for _, tag := range o.Tags {
+		if single(func(c *compare.CaseTotals) bool { return slices.ContainsFunc(c.Tags, eval.Pattern(tag).Match) }) {
+			names = append(names, "tag "+tag)
+		}
+	}
 	if o.Handpicked() {
 		places, _ := o.Selected.MarshalText() // it always encodes
 		names = append(names, "places "+string(places))
