@@ -156,7 +156,8 @@ soak:
 	EVALRUN_LEDGER_MINUTES=3 $(GO) test -count=1 -run TestLedgerKeepsRates -timeout 10m ./cmd/evalrun
 
 # The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 900 runs of the program against services
-# whose pass probability is set; make test has the short forms.
+# whose pass probability is set; make test has the short forms. It makes much garbage, and memory is cheaper than time.
+calibrate: export GOGC := 400
 calibrate:
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestGrid|TestTwelve|TestMoves|TestPower|TestSuiteRates|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestClassRates|TestControl|TestCalibratedRanking|TestARace|TestPreferencesHold' -v -timeout 120m ./compare
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestCalibrated' -v -timeout 60m ./cmd/evalrun
