@@ -235,11 +235,11 @@ func classDraws(n int, seldom bool) int {
 	case !calibrating():
 		return 120
 	case seldom:
-		return 400
+		return 200
 	case n == 120:
-		return 2000
+		return 1000
 	}
-	return 800
+	return 400
 }
 
 // TestClassRatesHoldTheirLevel draws classifications: even and rare classes, losses in all classes or in the rarest, to another class

@@ -82,7 +82,8 @@ func (p path) repeated(k int) path {
 
 // clustered has every case of a path k times, in one cluster, or as equal requests.
 func (p path) clustered(k int, equal bool) path {
-	out := newPath(0)
+	n := k * p.cases()
+	out := path{make([]CaseTotals, 0, n), make([]CaseTotals, 0, n)}
 	for i := range p.cases() {
 		for range k {
 			at := out.grow()

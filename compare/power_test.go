@@ -64,7 +64,7 @@ func TestPowerIsWhatVerdictsDo(t *testing.T) {
 	t.Parallel()
 	designs, draws := 4, 100
 	if calibrating() {
-		designs, draws = 200, 800
+		designs, draws = 200, 500
 	}
 	bound := 0.03 + 2.5*math.Sqrt(0.25/float64(draws)) // of the promise, and of the draws here
 	simulate(t, 750, designs, func(rng *rand.Rand) outcome {

@@ -105,7 +105,7 @@ func TestPreferencesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	runs, arms, cases := map[int]int{2: 30, 4: 30}, []int{2, 4}, []int{20}
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
-		runs, arms, cases = map[int]int{2: 400, 8: 80, 24: 20}, []int{2, 8, 24}, []int{10, 50, 200}
+		runs, arms, cases = map[int]int{2: 400, 8: 50, 24: 10}, []int{2, 8, 24}, []int{10, 50, 200}
 	}
 	for _, k := range arms {
 		least := 0.95 - 4*math.Sqrt(0.95*0.05/float64(runs[k])) // four standard errors

@@ -152,8 +152,8 @@ func drawings(k, n int) map[string]drawing {
 	}
 }
 
-// rankingDraws is how many rankings a cell takes: about as much time for each, and 100 draws at least.
-func rankingDraws(k, n int) int { return min(1000, max(100, 6_000_000/(k*k*(n+100)))) }
+// rankingDraws is how many rankings a cell takes: about as much time for each, and 60 draws at least.
+func rankingDraws(k, n int) int { return min(1000, max(60, 3_000_000/(k*k*(n+100)))) }
 
 // Some truly best arm is ruled out in at most 5 % of runs, and all intervals hold together in at least 95 %.
 func TestCalibratedRankingKeepsTheBestArm(t *testing.T) {
