@@ -155,7 +155,7 @@ soak:
 	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar' -v -timeout 60m ./cmd/evalrun
 	EVALRUN_LEDGER_MINUTES=3 $(GO) test -count=1 -run TestLedgerKeepsRates -timeout 10m ./cmd/evalrun
 
-# The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 900 runs of the program against services
+# The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 640 runs of the program against services
 # whose pass probability is set; make test has the short forms. It makes much garbage, and memory is cheaper than time.
 calibrate: export GOGC := 400
 calibrate:

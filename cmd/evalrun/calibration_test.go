@@ -197,10 +197,14 @@ func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 		t.Fatalf("exit %d, want 0\n%s", code, said)
 	}
 	equal, sabotaged := map[string]int{}, map[string]int{}
+	losses := 0.0
 	var draws drawn
 	for i := range runs {
 		base, next := "equal-"+strconv.Itoa(i), "equal-"+strconv.Itoa(i+1)
-		sabotaged[s.judged("sabotaged.yaml", base, "sabotaged").Comparison.Verdict]++
+		if i%3 == 0 { // a loss is nearly always seen
+			sabotaged[s.judged("sabotaged.yaml", base, "sabotaged").Comparison.Verdict]++
+			losses++
+		}
 		r := s.judged("equal.yaml", base, next)
 		equal[r.Comparison.Verdict]++
 		draws.add(t, r)
@@ -210,7 +214,7 @@ func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 	}
 	n := float64(runs)
 	t.Logf("%d runs of %d cases each: sabotaged %v, unchanged %v", runs, calibrationCases, sabotaged, equal)
-	if rate := float64(sabotaged["regressed"]) / n; rate < 0.95 {
+	if rate := float64(sabotaged["regressed"]) / losses; rate < 0.95 {
 		t.Errorf("a loss of ten points is refused in %.3f, want 0.95 at least", rate)
 	}
 	if rate, most := float64(equal["regressed"])/n, calibrationAlpha+3*math.Sqrt(calibrationAlpha*(1-calibrationAlpha)/n); rate > most {
