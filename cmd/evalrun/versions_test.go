@@ -33,11 +33,14 @@ func TestVersionsStayReadable(t *testing.T) {
 	b.exits(0, "compare", "exported.jsonl", "finished")
 	b.exits(0, "compare", "main", "finished")
 	// The export does not say what it left out: it has a verdict while the run has about as many cases, and none for half as many more.
-	gated := []string{"--emulator", "--arm", "pro/worded", "--baseline", "exported.jsonl", "--margin", "0.6", "--max-errors", "1", "-o", "table"}
+	gated := []string{
+		"--emulator", "--arm", "pro/worded", "--baseline", "exported.jsonl", "--margin", "0.6", "--max-errors", "1", "-o", "table",
+	}
 	b.exits(0, append([]string{"run", "suites/dataset.yaml"}, gated...)...)
 	b.says("compared 4 of 4 cases", "coverage unknown: an earlier version wrote", "NOT WORSE by more than 60 points")
 	france := "      - {country: France, capital: Paris}\n"
-	b.write("suites/more.yaml", strings.Replace(b.read("suites/dataset.yaml"), france, france+"      - {country: Spain, capital: Madrid}\n", 1))
+	more := france + "      - {country: Spain, capital: Madrid}\n"
+	b.write("suites/more.yaml", strings.Replace(b.read("suites/dataset.yaml"), france, more, 1))
 	b.exits(4, append([]string{"run", "suites/more.yaml"}, gated...)...)
 	if want := "coverage unknown: an earlier version wrote the baseline"; !strings.Contains(b.errs, want) {
 		t.Errorf("got %q, want %q: the run has 6 cases and the export 4", b.errs, want)
