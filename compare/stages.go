@@ -183,8 +183,9 @@ func (k *ranker) signed(values []float64) *[reversals]float64 {
 			all[0] += v
 		}
 		for i := 1; i < len(all); i++ {
+			all[i] = all[i&(i-1)]
 			if lowest := bits.TrailingZeros(uint(i)); lowest < len(eight) {
-				all[i] = all[i&(i-1)] - 2*eight[lowest]
+				all[i] -= 2 * eight[lowest]
 			}
 		}
 		for b, which := range k.reversed(at) {

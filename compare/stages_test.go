@@ -102,6 +102,29 @@ func even(k int, lo, hi float64) (out []float64) {
 	return out
 }
 
+// Draws that are summed by eight units are those of single units, whatever the number of units.
+func TestSignedSumsAreThoseOfSingleUnits(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 20; n++ {
+		k, values := &ranker{}, make([]float64, n)
+		for i := range values {
+			values[i] = math.Sqrt(float64(i + 1))
+		}
+		for b, got := range k.signed(values) {
+			want := 0.0
+			for i, v := range values {
+				if k.reversed(i / 8)[b]>>(i%8)&1 == 1 {
+					v = -v
+				}
+				want += v
+			}
+			if math.Abs(got-want) > 1e-9 {
+				t.Fatalf("draw %d of %d units: got %g, want %g", b, n, got, want)
+			}
+		}
+	}
+}
+
 // All arms that are truly the best stay together in 95 % of worlds, and few of the others do.
 func TestCalibratedRankingKeepsAllTheBest(t *testing.T) {
 	t.Parallel()
