@@ -117,7 +117,7 @@ func (b *box) hostileTrials() map[string]hostileTrial {
 	cmd := b.command("run", "suite.yaml", "--out", "run")
 	dir, err := os.Open(b.dir)
 	expect.OK(b.t, err)
-	defer dir.Close()                //nolint:errcheck // only read
+	defer dir.Close()
 	cmd.ExtraFiles = []*os.File{dir} // as a shell's 3< does
 	out, _ := cmd.CombinedOutput()   // the exit code is that of the outcomes
 	if !strings.Contains(string(out), "trial") {

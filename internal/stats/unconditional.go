@@ -210,9 +210,10 @@ func (w *walk) at(m, k int) float64 {
 		if up == 1 {
 			w.last *= w.never * float64(m) / float64(m-w.k)
 		}
-		if aside == 1 {
+		switch aside {
+		case 1:
 			w.last *= w.odds * float64(m-w.k) / float64(k)
-		} else if aside == -1 {
+		case -1:
 			w.last *= float64(w.k) / (w.odds * float64(m-k))
 		}
 	}
