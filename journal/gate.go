@@ -179,7 +179,7 @@ type Decision struct {
 	Ranking    []compare.Ranking   // of the arms of suites whose gate or race is about the best arm
 	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
 	NotCompared bool
-	// Standings ranks the arms of a run of which no verdict or rule says which is the best. It may take long.
+	// Standings ranks the arms where no verdict or rule says which is the best. It may take long.
 	Standings func() []compare.Ranking
 }
 
@@ -210,7 +210,7 @@ func (d *Document) Ranking() []compare.Ranking {
 	return d.Decision.Ranking
 }
 
-// Standings orders the arms of a run of which no verdict or rule says which is the best; nil when no gate was applied.
+// Standings orders the arms where no verdict or rule says which is the best; nil when no gate was applied.
 func (d *Document) Standings() []compare.Ranking {
 	if d.Decision == nil || d.Decision.Standings == nil {
 		return nil

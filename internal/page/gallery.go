@@ -113,7 +113,7 @@ type RunFigures struct {
 	Reason   string       `json:"reason,omitempty"`
 	Exit     *int         `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
 	Problem  string       `json:"problem,omitempty"`
-	// Failing are hashes of the cases that failed, each on an arm: lists of two runs say what fails anew. A longer list is left out.
+	// Failing are hashes of the cases that failed, each on an arm: two runs compared say which cases newly fail. A longer list is left out.
 	Failing []string `json:"failing,omitempty"`
 }
 

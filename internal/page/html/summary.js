@@ -101,12 +101,15 @@ function drawChange(head) {
   return [h('p', {class: 'next'}, h('b', null, 'Changed in what is sent:')), h('ul', {class: 'diff change-lines'}, lines('del', only(before, now)), lines('ins', only(now, before)))];
 }
 
+// canResume says whether a run can go on: shards are merged, and what sent nothing is made again.
+const canResume = run => !run.plan.shard && !run.rescoredFrom && !run.replay;
+
 // drawNext says what a reader does next.
 function drawNext(head) {
   const c = compared(head), worst = c && worstArm(c), worse = c && worseLink(head, worst), open = worst && (worst.metrics || []).find(advices);
   const undecided = (head.ranking || []).filter(r => !r.within && !r.race && r.arms.filter(a => a.best).length > 1);
   const next = head.running ? null :
-    head.run.interrupted || head.run.partial ? [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing. No answer is paid for twice.'] :
+    head.run.interrupted || head.run.partial ? canResume(head.run) && [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing, and keeps the answers so far.'] :
     worse ? ['Read ', worse, '.'] :
     open ? [open.moreCases > 0 && `Add about ${count(open.moreCases, 'case')} and run again. `, name(open.advice.slice(0, 1).toUpperCase() + open.advice.slice(1) + '.')] :
     undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
