@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -38,7 +39,8 @@ func execKind() Kind {
 			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
 			"- `verifier: tests` is a folder of the project. The program runs in a copy of the workspace that an agent left, with " +
 			"this folder over it and without links that lead out of it, or to what this folder has. A file that the command " +
-			"names is the verifier's or the suite's.\n\n" +
+			"names is the verifier's or the suite's. Python finds modules of the agent's last, and only where a file of the workspace " +
+			"or the command names them.\n\n" +
 			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}",
@@ -220,12 +222,12 @@ func (x execScorer) Score(a *Answer) Finding {
 		command.Stop, command.Keys = a.Context.Abandoned, a.Context.Keys
 	}
 	if x.verifier.name != "" {
-		dir, remove, err := x.verifier.place(workspaceOf(a))
+		at, remove, err := x.verifier.place(workspaceOf(a), command.Env)
 		if err != nil {
 			return Broken("the program %s cannot run: %s", quote(x.shown), err)
 		}
 		defer remove()
-		command.Dir = dir
+		command.Dir, command.Env = at.dir, slices.Concat(command.Env, at.env)
 	}
 	if x.report != "" {
 		command.MaxOutput = maxTestOutput

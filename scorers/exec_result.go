@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/yaml"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // Forms of the result of a program, besides the report of its tests: what it prints, or how it ends.
@@ -44,114 +42,6 @@ func readResult(n yaml.Node) (form, report string) {
 		name.Errorf("name a file below the folder in which the program runs, such as report.xml", "`%s` leads out of it", name.Str())
 	}
 	return "", report
-}
-
-// verifier is a folder with files that are copied over what an agent left, so that it cannot have changed them.
-type verifier struct {
-	dir, name, digest string
-	files             fs.FS
-}
-
-func readVerifier(n yaml.Node, s *suite.Suite) verifier {
-	v := verifier{name: n.Str()}
-	if n.IsZero() || s == nil {
-		return verifier{}
-	}
-	var err error
-	if v.files, err = s.Folder(v.name); err == nil {
-		v.digest, err = files.Digest(v.files)
-	}
-	if err != nil {
-		n.Errorf("name a folder of the project, such as tests", "the verifier `%s` cannot be used: %s", v.name, err)
-	}
-	v.dir = s.Dir()
-	return v
-}
-
-// found are the arguments of a command that runs in the copy. What names a file of the verifier is that file, and what names another
-// one of the project is this one: never one that an agent has put there.
-func (v verifier) found(args []string) []string {
-	out := slices.Clone(args)
-	for i, word := range out {
-		local := filepath.FromSlash(word)
-		if word == "" || filepath.IsAbs(local) || v.files == nil {
-			continue
-		}
-		if _, err := fs.Lstat(v.files, path.Clean(word)); err == nil && filepath.IsLocal(local) {
-			continue
-		}
-		if info, err := os.Lstat(filepath.Join(v.dir, local)); err == nil && info.Mode().IsRegular() {
-			out[i] = filepath.Join(v.dir, local)
-		}
-	}
-	return out
-}
-
-// place makes the folder in which the program runs: a copy of what the program under test left in its workspace, with the verifier
-// over it. remove ends it.
-func (v verifier) place(workspace string) (dir string, remove func(), err error) {
-	parent := ""
-	if workspace != "" {
-		parent = filepath.Dir(workspace)
-	}
-	if dir, err = os.MkdirTemp(parent, "check-"); err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = files.Remove(dir) }
-	if workspace != "" {
-		if err := files.CopyKnown(os.DirFS(workspace), dir); err != nil {
-			remove()
-			return "", nil, fmt.Errorf("the workspace cannot be copied: %w", err)
-		}
-	}
-	if err := v.copyTo(dir); err != nil {
-		remove()
-		return "", nil, fmt.Errorf("the verifier %s cannot be copied: %w", v.name, err)
-	}
-	return dir, remove, nil
-}
-
-func (v verifier) copyTo(dir string) error {
-	digest, err := files.CopyOver(v.files, dir)
-	if err == nil && digest != v.digest {
-		err = errors.New("it has changed since the suite was read: run the suite again")
-	}
-	if err != nil {
-		return err
-	}
-	return v.unlink(dir)
-}
-
-// unlink removes the links that an agent has left to what the verifier has: the right answer would be its answer.
-func (v verifier) unlink(dir string) error {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	var links []string
-	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Type()&fs.ModeSymlink == 0 || v.has(dir, name) {
-			return err
-		}
-		if real, err := filepath.EvalSymlinks(name); err == nil && v.has(dir, real) {
-			links = append(links, name)
-		}
-		return nil
-	})
-	for _, name := range links {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-// has reports whether what is below a folder is the verifier's, or is a folder that it has too.
-func (v verifier) has(dir, name string) bool {
-	rel, err := filepath.Rel(dir, name)
-	if err != nil {
-		return false
-	}
-	_, err = fs.Lstat(v.files, filepath.ToSlash(rel))
-	return err == nil
 }
 
 // byExit is the finding of a program that says by its exit status whether the answer is good: 0 or 1. Its last lines are the reason.
