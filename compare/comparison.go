@@ -8,8 +8,10 @@ import (
 type Comparison struct {
 	Base Compared `json:"base"`
 	Head Compared `json:"head"`
-	// Headline says in one sentence what happened: on the worst arm, with the number of others. Describe writes it.
-	Headline string `json:"headline,omitempty"`
+	// Finding says what happened on the worst arm, with the number of others.
+	Finding
+	// Worst is the index of that arm in Arms; 0 without arms.
+	Worst int `json:"worst"`
 	// Notes qualify the headline: what a reader must know to read it right, such as "compared 60 of 600 cases". Every report and
 	// -q print AllNotes below the headline, one a line. To add one, append a text to these, or to those of the arm that it is
 	// about, before Describe: short, without a capital and a full stop, and without numbers that the headline has.
@@ -49,9 +51,9 @@ type ArmComparison struct {
 	Suite   string `json:"suite"`
 	BaseArm string `json:"baseArm"`
 	HeadArm string `json:"headArm"`
-	// Headline says in one sentence what happened on the arm, and Notes qualify it; see Comparison.
-	Headline string   `json:"headline,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
+	// Finding says what happened on the arm, and Notes qualify it; see Comparison.
+	Finding
+	Notes []string `json:"notes,omitempty"`
 	// BaseSent and HeadSent are what both sides sent for the first changed case, where that differs. Compare leaves them
 	// empty: the caller reads the run files.
 	BaseSent string `json:"baseSent,omitempty"`
@@ -237,6 +239,9 @@ type Flip struct {
 	BaseAnswer string `json:"baseAnswer,omitempty"`
 	HeadAnswer string `json:"headAnswer,omitempty"`
 }
+
+// Worse reports whether a smaller share of the repeats passed in head.
+func (f *Flip) Worse() bool { return f.HeadPassed*f.BaseScored < f.BasePassed*f.HeadScored }
 
 // Slice is the pass rate of the cases with a tag.
 type Slice struct {

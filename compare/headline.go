@@ -11,20 +11,59 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Describe writes the headline of each arm and of the whole comparison: what happened, in one sentence. Call it after the
-// last change of a verdict.
+// Finding says what happened, on an arm or on the worst arm of a comparison. Describe writes it. Programs read State, Metric and
+// Headline; the rest is for people.
+type Finding struct {
+	// Headline is Words, the verdict in capitals, and Sentence on one line.
+	Headline string `json:"headline,omitempty"`
+	State    State  `json:"state,omitempty"`
+	// Words are the state with its margin, such as "Not worse by more than 5 points, but worse".
+	Words string `json:"words,omitempty"`
+	// Sentence says what changed and by how much, or why there is no verdict.
+	Sentence string `json:"sentence,omitempty"`
+	// Next says what a reader does next, such as "add about 263 cases and run again"; "" when nothing is left to do.
+	Next string `json:"next,omitempty"`
+	// Metric names the metric that the sentence is about; "" when nothing could be compared.
+	Metric string `json:"metric,omitempty"`
+}
+
+// State is a verdict, or one of the states below: what a comparison came to, for a reader.
+type State string
+
+// States that are no verdict of their own.
+const (
+	NotWorseButWorse State = "not_worse_but_worse" // a loss that the margin allows
+	NoMargin         State = "no_margin"
+	NotCompared      State = "not_compared"
+)
+
+// Describe writes what was found on each arm and in the whole comparison. Call it after the last change of a verdict.
 func (c *Comparison) Describe() {
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		a.Headline = c.sides(a).headline(a)
+		a.Finding = c.sides(a).finding(a)
 	}
-	c.Headline, c.Coverage = "", c.leastCoverage()
+	c.Finding, c.Worst, c.Coverage = Finding{}, 0, c.leastCoverage()
 	worst := c.worst()
 	switch {
 	case c.Why != "":
-		c.Headline = "INVALID: " + c.Why
-	case worst != nil:
-		c.Headline = worst.Headline + c.others(worst)
+		c.Finding = found(State(eval.Invalid), "", "", c.Why)
+	case worst >= 0:
+		c.Worst, c.Finding = worst, c.Arms[worst].Finding
+		others := c.others(worst)
+		c.Headline, c.Sentence = c.Headline+others, c.Sentence+others
+	}
+}
+
+// found is the finding of a state; more follows its word, and where is " on ARM" or "".
+func found(state State, more, where, sentence string) Finding {
+	word, colon := said[state], ": "
+	if state == State(eval.Regressed) || state == State(eval.Improved) { // whose sentences say of which arm
+		colon = "  "
+	}
+	return Finding{
+		Headline: strings.ToUpper(word) + more + where + colon + sentence, State: state,
+		Words: strings.ToUpper(word[:1]) + word[1:] + more, Sentence: sentence,
 	}
 }
 
@@ -74,33 +113,34 @@ func (c *Comparison) AllNotes() []string {
 	return out
 }
 
-// worst is the arm with the worst verdict and, among these, with the largest loss; nil without arms.
-func (c *Comparison) worst() (worst *ArmComparison) {
+// worst is the index of the arm with the worst verdict and, among these, with the largest loss; -1 without arms.
+func (c *Comparison) worst() int {
+	worst := -1
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		if worst == nil || cmp.Or(cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, worst.Verdict)),
-			cmp.Compare(a.severity(), worst.severity())) > 0 {
-			worst = a
+		if worst < 0 || cmp.Or(cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, c.Arms[worst].Verdict)),
+			cmp.Compare(a.severity(), c.Arms[worst].severity())) > 0 {
+			worst = i
 		}
 	}
 	return worst
 }
 
 // others counts the verdicts on the other arms, worst first; "" when there are none.
-func (c *Comparison) others(worst *ArmComparison) string {
+func (c *Comparison) others(worst int) string {
 	var parts []string
 	for _, v := range slices.Backward(order) {
 		n := 0
 		for i := range c.Arms {
-			if a := &c.Arms[i]; a != worst && a.Verdict == v {
+			if i != worst && c.Arms[i].Verdict == v {
 				n++
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, said[v]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, inSentence(v)))
 		}
 		if n > 0 && n == len(c.Arms)-1 {
-			parts = []string{said[v]}
+			parts = []string{inSentence(v)}
 		}
 	}
 	if len(parts) == 0 {
@@ -109,11 +149,15 @@ func (c *Comparison) others(worst *ArmComparison) string {
 	return fmt.Sprintf("; %s: %s", counted(len(c.Arms)-1, "more arm"), strings.Join(parts, ", "))
 }
 
-// said are verdicts inside a sentence.
-var said = map[eval.Verdict]string{
-	"": "without a verdict", eval.Improved: "improved", eval.NotWorse: "not worse", eval.Inconclusive: "cannot tell",
-	eval.Regressed: "regressed", eval.Invalid: "invalid",
+// said are states in words.
+var said = map[State]string{
+	State(eval.Improved): "improved", State(eval.NotWorse): "not worse", NotWorseButWorse: "not worse",
+	State(eval.Inconclusive): "cannot tell", State(eval.Regressed): "regressed", State(eval.Invalid): "invalid",
+	NoMargin: "no verdict", NotCompared: "not compared",
 }
+
+// inSentence is a verdict inside a sentence.
+func inSentence(v eval.Verdict) string { return cmp.Or(said[State(v)], "without a verdict") }
 
 // sides are the names of both sides of an arm's comparison in a sentence.
 type sides struct {
@@ -148,21 +192,23 @@ func (c *Compared) called() string {
 	return "the baseline"
 }
 
-// headline says what happened on an arm.
-func (s sides) headline(a *ArmComparison) string {
+// finding says what happened on an arm.
+func (s sides) finding(a *ArmComparison) Finding {
 	m := a.decisive()
 	switch {
 	case a.NotCompared != "" && a.Why == "":
-		return "NOT COMPARED" + s.where + ": " + a.NotCompared
+		return found(NotCompared, "", s.where, a.NotCompared)
 	case a.Why != "":
-		return "INVALID" + s.where + ": " + a.Why
+		return found(State(eval.Invalid), "", s.where, a.Why)
 	case m == nil:
-		return "INVALID" + s.where + ": nothing could be compared"
+		return found(State(eval.Invalid), "", s.where, "nothing could be compared")
 	case m.N == 0:
-		return "INVALID" + s.where + ": " + cmp.Or(m.Advice, "no case has "+m.Name+" on both sides")
+		return found(State(eval.Invalid), "", s.where, cmp.Or(m.Advice, "no case has "+m.Name+" on both sides"))
 	}
 	w := wording{sides: s, MetricComparison: m, arm: a}
-	return w.sentence() + w.others()
+	f := w.found(w.others())
+	f.Metric, f.Next = m.Name, w.next(f.State)
+	return f
 }
 
 // decisive is the metric that the verdict of an arm comes from: among several, the one with the largest loss. It is nil when
@@ -222,22 +268,42 @@ type wording struct {
 	arm *ArmComparison
 }
 
-func (w *wording) sentence() string {
+// found is what happened, and others the other metrics.
+func (w *wording) found(others string) Finding {
 	switch w.Verdict {
-	case eval.Regressed:
-		return fmt.Sprintf("REGRESSED  %s: %s", w.compared(true), w.changed(""))
-	case eval.Improved:
-		return fmt.Sprintf("IMPROVED  %s: %s", w.compared(false), w.changed(""))
+	case eval.Regressed, eval.Improved:
+		return found(State(w.Verdict), "", "", w.compared(w.Verdict == eval.Regressed)+": "+w.changed("")+others)
 	case eval.NotWorse:
-		but := ""
+		by := " by more than " + w.size(w.allowed())
 		if slices.Contains(w.Cautions, worseWithinMargin) {
-			but = ", but worse"
+			return found(NotWorseButWorse, by+", but worse", "", w.changed(w.where)+others)
 		}
-		return fmt.Sprintf("NOT WORSE by more than %s%s: %s", w.size(w.allowed()), but, w.changed(w.where))
+		return found(State(eval.NotWorse), by, "", w.changed(w.where)+others)
 	case eval.Inconclusive:
-		return "CANNOT TELL: " + w.unknown()
+		return found(State(eval.Inconclusive), "", "", w.unknown()+others)
 	}
-	return "NO VERDICT without a margin: " + w.changed(w.where)
+	return found(NoMargin, " without a margin", "", w.changed(w.where)+others)
+}
+
+// next says what a reader does next; "" when nothing is left to do.
+func (w *wording) next(state State) string {
+	worse := 0
+	for i := range w.arm.Flips {
+		if w.arm.Flips[i].Worse() {
+			worse++
+		}
+	}
+	switch {
+	case state == NoMargin:
+		return "state a margin for a verdict: --margin 0.05 lets the pass rate be 5 points lower"
+	case state == State(eval.Inconclusive) && w.MoreCases > 0:
+		return fmt.Sprintf("add about %s and run again", counted(w.MoreCases, "case"))
+	case state == State(eval.Inconclusive) && w.Repeats > 0:
+		return fmt.Sprintf("run each case %d times", w.Repeats)
+	case worse > 0 && state != State(eval.Improved):
+		return fmt.Sprintf("read the %s that got worse", counted(worse, "case"))
+	}
+	return ""
 }
 
 // compared says which side is worse, or better.
@@ -275,7 +341,7 @@ func (w *wording) answers() string {
 func (w *wording) others() string {
 	out := ""
 	if names := w.withVerdict(w.Verdict); names != "" {
-		out = fmt.Sprintf("; also %s: %s", said[w.Verdict], names)
+		out = fmt.Sprintf("; also %s: %s", inSentence(w.Verdict), names)
 	}
 	if names := w.withVerdict(eval.Improved); w.Verdict == eval.NotWorse && names != "" {
 		out += "; improved: " + names

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -249,6 +250,12 @@ func TestTheHeadlineOfSeveralArmsIsOfTheWorst(t *testing.T) {
 	c.Describe()
 	expect.Same(t, "headline", c.Headline, "REGRESSED  pro/c is worse than in main: 20 of 60 cases got worse, none better "+
 		"(100 % to 67 %, by 23 to 45 points); 3 more arms: 1 regressed, 1 cannot tell, 1 not worse")
+	want := Finding{
+		c.Headline, State(eval.Regressed), "Regressed", c.Headline[len("REGRESSED  "):], "read the 20 cases that got worse", eval.MetricPass,
+	}
+	expect.Same(t, "parts", c.Finding, want)
+	expect.Same(t, "worst arm", c.Worst, 2)
+	expect.Same(t, "next for an arm without a verdict", c.Arms[3].Next, fmt.Sprintf("add about %d cases and run again", c.Arms[3].Metrics[0].MoreCases))
 	expect.Same(t, "an arm", c.Arms[0].Headline, "NOT WORSE by more than 5 points: none of 60 cases changed on pro/a")
 	expect.Same(t, "notes", c.AllNotes(), []string{
 		"compared 60 of 600 cases", "pro/b: look 2", "pro/c: look 2", "pro/c: as judged by strict",
@@ -265,6 +272,7 @@ func TestTheHeadlineOfSeveralArmsIsOfTheWorst(t *testing.T) {
 		"1 more arm: not worse")
 	c.Why = "the baseline is blank"
 	c.Describe()
+	expect.Same(t, "state as a whole", c.State, State(eval.Invalid))
 	expect.Same(t, "invalid as a whole", c.Headline, "INVALID: the baseline is blank")
 	if strings.Contains(c.Headline+c.Arms[0].Headline, "p not worse") {
 		t.Error("got a p value in a headline")

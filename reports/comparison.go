@@ -28,13 +28,8 @@ func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	return t.writeTo(w)
 }
 
-var verdictTones = map[eval.Verdict]text.Tone{
-	eval.Improved: text.Good, eval.NotWorse: text.Good, eval.Regressed: text.Bad, eval.Inconclusive: text.Neutral,
-	eval.Invalid: text.Alarm,
-}
-
 func (t *screen) verdict(v eval.Verdict) string {
-	return t.paint(verdictTones[v], verdictWords[v])
+	return t.paint(overview.ToneOf(compare.State(v)), verdictWords[v])
 }
 
 func (t *screen) comparison(c *compare.Comparison) {
@@ -48,9 +43,6 @@ func (t *screen) comparison(c *compare.Comparison) {
 	}
 	if p := c.Preferences; p != nil {
 		t.preferenceJudge(p.Judge, &p.PreferenceJudge, &p.PreferenceCalls)
-	}
-	if len(c.Arms) > 0 && c.Verdict == "" {
-		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
 	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
 		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(text.ShellWord(c.Head.Name)))
@@ -67,24 +59,21 @@ func (t *screen) headline(c *compare.Comparison) {
 		lines = foldedLines(c.Headline, max(20, t.o.Width), maxHeadline)
 	}
 	for i, line := range lines {
-		if word := headlineWords[c.Verdict]; i == 0 && word != "" && strings.HasPrefix(line, word) {
-			line = t.paint(verdictTones[c.Verdict], word) + line[len(word):]
+		if n := len(c.Words); i == 0 && n <= len(line) {
+			line = t.paint(overview.ToneOf(c.State), line[:n]) + line[n:]
 		}
 		t.out.WriteString(line + "\n")
 	}
 	for _, note := range c.AllNotes() {
 		t.paragraph(note)
 	}
+	if c.Next != "" && !t.o.Quiet {
+		t.paragraph("next: " + c.Next)
+	}
 }
 
 // maxHeadline is the most lines of a headline.
 const maxHeadline = 8
-
-// headlineWords begin the headline of each verdict.
-var headlineWords = map[eval.Verdict]string{
-	eval.Improved: "IMPROVED", eval.NotWorse: "NOT WORSE", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL",
-	eval.Invalid: "INVALID",
-}
 
 // twoArms are the two arms of one run that are compared; ok is false for any other comparison.
 func twoArms(c *compare.Comparison) (base, head string, ok bool) {
@@ -214,7 +203,7 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 		t.paragraph(changes)
 	}
 	if t.d != nil {
-		flips = slices.DeleteFunc(slices.Clone(flips), func(f compare.Flip) bool { return overview.Fails(&f) })
+		flips = slices.DeleteFunc(slices.Clone(flips), func(f compare.Flip) bool { return f.Worse() })
 	}
 	single := slices.ContainsFunc(flips, func(f compare.Flip) bool { return f.SingleSample })
 	for i, f := range flips {
@@ -223,7 +212,7 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 			break
 		}
 		word, tone, note := "newly passing", text.Good, flipNote(&f)
-		if overview.Fails(&f) {
+		if f.Worse() {
 			word, tone = "newly failing", text.Bad
 		}
 		if f.SingleSample { // which is said once, below

@@ -22,7 +22,7 @@ func (m *markdown) headline() {
 	if c.Coverage != "" {
 		m.add("%s.\n\n", prose(text.Sentence(c.Coverage), maxMdReason))
 	}
-	m.add("%s\n\n", sentence(c.Headline, c.Verdict))
+	m.add("%s\n\n", sentence(&c.Finding))
 	notes := c.AllNotes()
 	for _, note := range notes[:min(maxMdNames, len(notes))] {
 		m.add("- %s\n", prose(note, maxMdReason))
@@ -30,6 +30,9 @@ func (m *markdown) headline() {
 	if len(notes) > 0 {
 		m.add("\n")
 		m.missing(len(notes)-maxMdNames, "note")
+	}
+	if c.Next != "" {
+		m.add("Next: %s.\n\n", prose(c.Next, maxMdReason))
 	}
 }
 
@@ -58,7 +61,7 @@ func (m *markdown) worse(c *compare.Comparison) error {
 		a := &c.Arms[i]
 		for k := range a.Flips {
 			f := &a.Flips[k]
-			if shown == maxWorse || !overview.Fails(f) || f.HeadTrial == "" {
+			if shown == maxWorse || !f.Worse() || f.HeadTrial == "" {
 				continue
 			}
 			at, ok := m.d.Find(f.HeadTrial)
@@ -178,7 +181,7 @@ func (m *markdown) readings(c *compare.Comparison) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s on %s%s\n\n", code(a.Suite), code(a.HeadArm), verdict)
 		if len(c.Arms) > 1 && a.Headline != "" {
-			b.WriteString("- " + sentence(a.Headline, a.Verdict) + "\n")
+			b.WriteString("- " + sentence(&a.Finding) + "\n")
 		}
 		for _, line := range lines {
 			b.WriteString("- " + prose(line, maxMdReading) + "\n")
@@ -219,7 +222,7 @@ func (m *markdown) flips(c *compare.Comparison) error {
 		a := &c.Arms[i]
 		for k := range a.Flips {
 			f := &a.Flips[k]
-			if !overview.Fails(f) || m.listed[armCase{a.Suite, a.HeadArm, f.Case}] {
+			if !f.Worse() || m.listed[armCase{a.Suite, a.HeadArm, f.Case}] {
 				continue
 			}
 			m.listed[armCase{a.Suite, a.HeadArm, f.Case}] = true

@@ -5,20 +5,16 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/compare"
 )
 
-// sentence is what a comparison found, with its verdict in bold.
-func sentence(headline string, verdict eval.Verdict) string {
-	word := headlineWords[verdict]
-	rest, found := strings.CutPrefix(headline, word)
-	if word == "" || !found {
-		return prose(headline, maxMdReason)
+// sentence is what a comparison found, its verdict in bold.
+func sentence(f *compare.Finding) string {
+	bold, rest := "**"+prose(f.Headline[:len(f.Words)], maxMdReason)+"**", f.Headline[len(f.Words):]
+	if what, found := strings.CutPrefix(rest, ": "); found {
+		return bold + ": " + prose(what, maxMdReason)
 	}
-	if strings.HasPrefix(rest, ": ") {
-		return "**" + word + "**: " + prose(rest[2:], maxMdReason)
-	}
-	return "**" + word + "** " + prose(rest, maxMdReason)
+	return bold + " " + prose(rest, maxMdReason)
 }
 
 // prose is a text of the run as plain words, where those that could be more than words, such as a mention, are code.

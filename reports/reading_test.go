@@ -313,11 +313,14 @@ func TestHeadlinesAreWholeOnEveryScreen(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
 	c := d.Comparison()
-	c.Headline = "NOT WORSE by more than 25 points, but worse: 1 of 4 cases got worse, none better (-10 points)"
+	c.Finding = compare.Finding{
+		Headline: "NOT WORSE by more than 25 points, but worse: 1 of 4 cases got worse, none better (-10 points)",
+		Words:    "Not worse by more than 25 points, but worse", State: compare.NotWorseButWorse,
+	}
 	c.Notes = []string{"compared 60 of 600 cases"}
 	expect.Contains(t, "a pipe", written(t, "table", d, reports.Options{Quiet: true}), c.Headline+"\n  compared 60 of 600 cases\nFAIL")
 	expect.Contains(t, "60 columns", written(t, "table", d, reports.Options{Quiet: true, Width: 60}),
 		"NOT WORSE by more than 25 points, but worse: 1 of 4 cases\ngot worse, none better (-10 points)\n  compared 60 of 600 cases\n")
 	colored := written(t, "table", d, reports.Options{Quiet: true, Width: 60, Color: true})
-	expect.Contains(t, "colour", colored, "NOT WORSE\x1b[0m by more than")
+	expect.Contains(t, "colour", colored, "NOT WORSE by more than 25 points, but worse\x1b[0m: 1 of")
 }

@@ -66,7 +66,7 @@ func whichIsBest(run string) suggestion {
 func (t *table) changedAnswers(run string) []suggestion {
 	c := t.d.Comparison()
 	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
-		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
+		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return f.Worse() })
 	})
 	const why = "what changed in the answers"
 	switch {

@@ -5,6 +5,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,8 +134,8 @@ func gateComparison(d *journal.Document) *comparedGate {
 	switch c := d.Comparison(); {
 	case d.NotCompared():
 		run := compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}
-		said := "NOT COMPARED with the baseline: --no-baseline"
-		return &comparedGate{&compare.Comparison{Head: run, Headline: said, Arms: []compare.ArmComparison{}}, true}
+		said := compare.Finding{Headline: "NOT COMPARED with the baseline: --no-baseline", State: compare.NotCompared}
+		return &comparedGate{&compare.Comparison{Head: run, Finding: said, Arms: []compare.ArmComparison{}}, true}
 	case c != nil:
 		return &comparedGate{Comparison: c}
 	}
@@ -276,13 +277,21 @@ func HeadlineOf(d *journal.Document) headline {
 	return headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
 }
 
+// ToneOf is the tone of what a comparison found.
+func ToneOf(s compare.State) text.Tone {
+	return cmp.Or(map[compare.State]text.Tone{
+		compare.State(eval.Improved): text.Good, compare.State(eval.NotWorse): text.Good, compare.State(eval.Regressed): text.Bad,
+		compare.State(eval.Invalid): text.Alarm,
+	}[s], text.Neutral)
+}
+
 // VerdictOf is what a run came to in a word, as the page and the list of runs say it first.
 func VerdictOf(d *journal.Document) (verdict string, tone text.Tone) {
 	h := HeadlineOf(d)
 	isWorse := func(a compare.ArmComparison) bool { return a.Verdict == eval.Regressed }
 	if c := d.Comparison(); h.Word == "FAIL" && c != nil && slices.ContainsFunc(c.Arms, isWorse) {
 		return "Regressed", h.Tone
-	} else if c != nil && h.Word == "PASS" && strings.Contains(c.Headline, ", but worse: ") {
+	} else if c != nil && h.Word == "PASS" && c.State == compare.NotWorseButWorse {
 		return "Passed, but worse", text.Neutral
 	}
 	return map[string]string{

@@ -50,14 +50,11 @@ func ComparisonWordsOf(a *compare.ArmComparison) ComparisonWords {
 	return r
 }
 
-// Fails reports whether a changed case got worse.
-func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseScored < f.BasePassed*f.HeadScored }
-
 // changes counts the cases with another outcome, and those lost from the comparison.
 func changes(a *compare.ArmComparison) string {
 	failing := 0
 	for i := range a.Flips {
-		if Fails(&a.Flips[i]) {
+		if a.Flips[i].Worse() {
 			failing++
 		}
 	}

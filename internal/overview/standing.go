@@ -83,7 +83,7 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}
 	for i := range a.Flips {
 		as := unknown
-		if Fails(&a.Flips[i]) {
+		if a.Flips[i].Worse() {
 			as = NewlyFailing
 		}
 		marks[failure{a.Suite, a.HeadArm, a.Flips[i].Case}] = as

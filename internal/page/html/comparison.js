@@ -1,7 +1,8 @@
 // The run against its baseline.
 
 const verdictWords = {__proto__: null, improved: 'improved', not_worse: 'not worse', regressed: 'regressed', inconclusive: 'cannot tell', invalid: 'invalid'};
-const verdictTones = {__proto__: null, improved: 'pass', not_worse: 'pass', regressed: 'fail', inconclusive: 'skip', invalid: 'error'};
+const verdictTones = {__proto__: null, improved: 'pass', not_worse: 'pass', regressed: 'fail', invalid: 'error'};
+const toneOf = state => verdictTones[state] || 'skip'; // undecided
 const isRatio = metric => metric === 'latency' || metric === 'tokens';
 
 const sideName = side => [side.name, side.run && side.run !== side.name ? (side.name ? `(${side.run})` : side.run) : ''].filter(Boolean).join(' ');
@@ -26,14 +27,14 @@ function drawComparisonInBrief(head) {
   return section('Against the baseline',
     notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note)))),
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
-      badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
+      badge(toneOf(a.verdict), verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
       h('span', {class: 'on'}, ' ', name(briefly(head, i))), ' ', worseLink(head, a)))));
 }
 
 // worseLink leads to the answers of an arm that got worse.
-function worseLink(head, a) {
+function worseLink(head, a, words = '') {
   const suite = head.run.suites.length > 1 ? 'suite:' + quotedIfNeeded(a.suite) : '', n = (a.flips || []).filter(isWorse).length;
-  return n > 0 && h('a', {href: matrixAddress({only: 'regressed', q: suite}, [a.headArm])}, `the ${count(n, 'case')} that got worse`);
+  return n > 0 && h('a', {href: matrixAddress({only: 'regressed', q: suite}, [a.headArm])}, words || `the ${count(n, 'case')} that got worse`);
 }
 
 const isWorse = f => f.headPassed * f.baseJudged < f.basePassed * f.headJudged;
@@ -54,7 +55,7 @@ const advices = m => m.gated && m.advice && !m.advisory;
 function drawArmComparison(head, a, words, plot) {
   const worse = worseLink(head, a), metrics = a.metrics || [], safety = (a.safety || []).filter(s => s.headHigh !== s.baseHigh || s.headBlocked !== s.baseBlocked), title = a.suite + ' on ' + armName(a);
   return h('section', null,
-    h('h2', null, name(title), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
+    h('h2', null, name(title), ' ', a.verdict && badge(toneOf(a.verdict), verdictWords[a.verdict])),
     a.headline && a.headline !== head.comparison.headline && h('p', {class: 'telling'}, name(a.headline)),
     words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
     metrics.length > 0 && table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
@@ -74,7 +75,7 @@ const change = x => (x > 0 ? '+' : '') + three(x); // on a scale
 // differencePlot is the difference of a metric with its interval and margin, for rangePlot.
 function differencePlot(m) {
   const ratio = isRatio(m.name), show = showDifference(m), still = ratio ? 1 : 0;
-  const tone = m.gated ? {pass: 'pass', fail: 'fail'}[verdictTones[m.verdict]] || '' : '';
+  const tone = m.gated ? {pass: 'pass', fail: 'fail'}[toneOf(m.verdict)] || '' : '';
   const limit = m.margin === undefined || m.margin === null ? null : ratio ? m.margin : m.name === 'blocked' ? m.margin : -m.margin;
   const reach = Math.max(0.02, ...[m.estimate, ...(m.interval || []), limit === null ? still : limit].filter(Number.isFinite).map(v => Math.abs(v - still))) * 1.15;
   const words = `${m.name}: ${show(m.estimate)}${m.interval ? `, ${Number((100 * m.level).toPrecision(3))} % interval ${show(m.interval[0])} to ${show(m.interval[1])}` : ''}${limit === null ? '' : ', margin ' + show(limit)}`;
@@ -91,7 +92,7 @@ function drawMetric(m) {
   const plot = differencePlot(m);
   return [
     name(m.name), metricValue(m, m.base), metricValue(m, m.head), metricPair(m, plot.tone),
-    showDifference(m)(m.estimate), rangePlot(plot), number(m.n), m.verdict ? badge(verdictTones[m.verdict], verdictWords[m.verdict]) : '',
+    showDifference(m)(m.estimate), rangePlot(plot), number(m.n), m.verdict ? badge(toneOf(m.verdict), verdictWords[m.verdict]) : '',
   ];
 }
 

@@ -38,9 +38,8 @@ function servicesOf(run) {
 function verdictOf(head) {
   const {style, verdict, why} = head.headline, c = compared(head), broken = rulesOf(head).filter(r => !r.holds);
   const undecided = head.running || head.run.interrupted || head.run.partial || style === 'error';
-  if (!undecided && c && c.headline && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
-    const {words, sentence} = cutHeadline(c.headline), worst = worstArm(c);
-    return {style: words.endsWith(', but worse') ? 'skip' : verdictTones[worst.verdict] || 'skip', words, sentence, metric: decisive(worst), arm: worst.headArm && !sentence.includes(worst.headArm) && visible(worst.headArm)};
+  if (!undecided && c && c.words && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
+    return {style: toneOf(c.state), words: c.words, sentence: c.sentence, metric: decisive(worstArm(c)), arm: visible(worstArm(c).headArm || '')};
   }
   if (!undecided && style !== 'fail' && (head.ranking || []).length === 1) return {style, rate: false, ...standing(head.ranking[0])};
   const has = outcomes.reduce((sum, o) => sum + (o === 'skip' ? 0 : head.summary[o]), 0), planned = head.run.plan.trials;
@@ -50,16 +49,10 @@ function verdictOf(head) {
 
 const compared = head => head.comparison && !head.comparison.notCompared ? head.comparison : null;
 
-// cutHeadline parts a headline into its verdict and the sentence about it.
-function cutHeadline(headline) {
-  const [, capitals, rest, sentence] = /^([A-Z][A-Z ]*[A-Z])(.*?)(?:: {1,2}| {2})(.*)$/s.exec(headline) || [null, '', headline, ''];
-  return {words: (capitals.slice(0, 1) + capitals.slice(1).toLowerCase() + rest).trim(), sentence};
-}
-
-// worstArm is the arm that the headline of a comparison is about.
-const worstArm = c => c.arms.find(a => a.headline && c.headline.startsWith(a.headline)) || c.arms[0] || {metrics: []};
-// decisive is the metric that the verdict of an arm comes from.
-const decisive = a => (a.metrics || []).filter(m => m.gated && m.verdict === a.verdict && isKnown(m.estimate)).sort((m, n) => m.advisory - n.advisory)[0];
+// worstArm is the arm that a comparison speaks of first.
+const worstArm = c => c.arms[c.worst] || {};
+// decisive is the metric that an arm's finding is about, where it has a verdict to draw.
+const decisive = a => (a.metrics || []).find(m => m.name === a.metric && m.gated && isKnown(m.estimate));
 
 // standing says which arms may be the best.
 function standing(r) {
@@ -106,12 +99,11 @@ const canResume = run => !run.plan.shard && !run.rescoredFrom && !run.replay;
 
 // drawNext says what a reader does next.
 function drawNext(head) {
-  const c = compared(head), worst = c && worstArm(c), worse = c && worseLink(head, worst), open = worst && (worst.metrics || []).find(advices);
+  const c = compared(head), worse = c && c.next && c.state !== 'inconclusive' && worseLink(head, worstArm(c), c.next);
   const undecided = (head.ranking || []).filter(r => !r.within && !r.race && r.arms.filter(a => a.best).length > 1);
   const next = head.running ? null :
     head.run.interrupted || head.run.partial ? canResume(head.run) && [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing, and keeps the answers so far.'] :
-    worse ? ['Read ', worse, '.'] :
-    open ? [open.moreCases > 0 && `Add about ${count(open.moreCases, 'case')} and run again. `, name(open.advice.slice(0, 1).toUpperCase() + open.advice.slice(1) + '.')] :
+    c && c.next ? [worse || name(c.next), '.'] :
     undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
     head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null;
   return next && h('p', {class: 'next'}, h('b', null, 'Next: '), next);
