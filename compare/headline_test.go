@@ -255,7 +255,8 @@ func TestTheHeadlineOfSeveralArmsIsOfTheWorst(t *testing.T) {
 	}
 	expect.Same(t, "parts", c.Finding, want)
 	expect.Same(t, "worst arm", c.Worst, 2)
-	expect.Same(t, "next for an arm without a verdict", c.Arms[3].Next, fmt.Sprintf("add about %d cases and run again", c.Arms[3].Metrics[0].MoreCases))
+	next := fmt.Sprintf("add about %d cases and run again", c.Arms[3].Metrics[0].MoreCases)
+	expect.Same(t, "next for an arm without a verdict", c.Arms[3].Next, next)
 	expect.Same(t, "an arm", c.Arms[0].Headline, "NOT WORSE by more than 5 points: none of 60 cases changed on pro/a")
 	expect.Same(t, "notes", c.AllNotes(), []string{
 		"compared 60 of 600 cases", "pro/b: look 2", "pro/c: look 2", "pro/c: as judged by strict",

@@ -145,7 +145,8 @@ func ownHTML(block string) error {
 func withComparison(d *journal.Document, a, b string) {
 	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: a, Name: b}, Warnings: []string{a, b},
-		Finding: compare.Finding{Headline: "REGRESSED  " + a + " is worse: " + b, Words: "Regressed", Next: a}, Verdict: eval.Regressed, Notes: []string{a, b, a + b}, Coverage: b,
+		Finding: compare.Finding{Headline: "REGRESSED  " + a + " is worse: " + b, Words: "Regressed", Next: a},
+		Verdict: eval.Regressed, Notes: []string{a, b, a + b}, Coverage: b,
 		Arms: []compare.ArmComparison{{
 			Suite: a, HeadArm: b,
 			Metrics: []compare.MetricComparison{{Name: a, MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed}}},
