@@ -178,6 +178,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		}
 	}
 	c.Flips = flips(scored)
+	c.sendsFor(scored)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	c.Points = m.points(c.Metrics, base, head)

@@ -54,10 +54,12 @@ type ArmComparison struct {
 	// Finding says what happened on the arm, and Notes qualify it; see Comparison.
 	Finding
 	Notes []string `json:"notes,omitempty"`
-	// BaseSent and HeadSent are what both sides sent for the first changed case, where that differs. Compare leaves them
-	// empty: the caller reads the run files.
-	BaseSent string `json:"baseSent,omitempty"`
-	HeadSent string `json:"headSent,omitempty"`
+	// BaseSent and HeadSent are what both sides sent for the case SentFor, where that differs: the first changed case, or the first
+	// compared one. Compare leaves them empty: the caller reads the run files at the offsets SentAt.
+	BaseSent string   `json:"baseSent,omitempty"`
+	HeadSent string   `json:"headSent,omitempty"`
+	SentFor  string   `json:"sentFor,omitempty"`
+	SentAt   [2]int64 `json:"-"`
 
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid

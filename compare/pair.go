@@ -210,6 +210,16 @@ func PairedByIDAlone(base, head *Side) (n int) {
 	return n
 }
 
+// sendsFor chooses the case for which readers see what both sides sent.
+func (a *ArmComparison) sendsFor(pairs []pair) {
+	switch {
+	case len(a.Flips) > 0:
+		a.SentFor, a.SentAt = a.Flips[0].Case, [2]int64{a.Flips[0].BaseAt, a.Flips[0].HeadAt}
+	case len(pairs) > 0:
+		a.SentFor, a.SentAt = pairs[0].head.Name, [2]int64{pairs[0].base.TrialAt, pairs[0].head.TrialAt}
+	}
+}
+
 // enoughRepeats is the number of repeats from which on a case is tested on its own.
 const enoughRepeats = 5
 

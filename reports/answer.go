@@ -107,13 +107,13 @@ func (c *caseReport) response(r *eval.Response) {
 // candidate writes the text of a candidate under a label or, if it has other pieces, each piece in order.
 func (c *caseReport) candidate(label string, one *eval.Candidate) {
 	if len(one.Pieces) == 0 {
-		c.block(label, shownText(one.Text, one.Withheld))
+		c.block(label, text.Kept(one.Text, one.Withheld))
 		return
 	}
 	defer func(width int) { c.label = width }(c.label)
 	c.label = pieceLabel
 	if one.Withheld != nil {
-		c.block(label, shownText("", one.Withheld))
+		c.block(label, text.Kept("", one.Withheld))
 	}
 	for i := range one.Pieces {
 		c.piece(label, one.Pieces[i])

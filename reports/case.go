@@ -96,17 +96,6 @@ func (c *caseReport) trial(r *eval.Result) {
 	c.printf("\n")
 }
 
-// shownText is a text, or a description of a withheld one.
-func shownText(text string, w *eval.Withheld) string {
-	if w == nil {
-		return text
-	}
-	if w.SHA256 == "" {
-		return fmt.Sprintf("[%d bytes, not kept]", w.Bytes)
-	}
-	return fmt.Sprintf("[%d bytes, not kept, sha256 %.12s]", w.Bytes, w.SHA256)
-}
-
 func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
 	if len(ratings) == 0 {
 		return

@@ -121,7 +121,7 @@ func csvAnswer(r *eval.Response) []string {
 	first := &r.Candidates[0]
 	body := text.Candidate(first)
 	if first.Withheld != nil {
-		body = strings.Join(append([]string{shownText("", first.Withheld)}, text.CallLines(first.FunctionCalls())...), "\n")
+		body = strings.Join(append([]string{text.Kept("", first.Withheld)}, text.CallLines(first.FunctionCalls())...), "\n")
 	}
 	return []string{cell(body), cell(first.FinishReason), cell(r.Blocked())}
 }

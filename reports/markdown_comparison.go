@@ -47,7 +47,7 @@ func (m *markdown) sent(c *compare.Comparison) {
 			continue
 		}
 		diff := fenced("diff", strings.Join(answerDiff(a.BaseSent, a.HeadSent), "\n"))
-		if !m.add("What %s sends has changed, here for %s:\n\n%s\n", code(a.HeadArm), code(a.Flips[0].Case), diff) {
+		if !m.add("What %s sends has changed, here for %s:\n\n%s\n", code(a.HeadArm), code(a.SentFor), diff) {
 			left++
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// secret replaces a value that must not be shown.
-const secret = "***"
-
 // request writes what a trial sent to a model or an application.
 func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	sent := r.Request
@@ -60,7 +57,7 @@ func (c *caseReport) prompt(r *eval.Result) {
 	}
 	for _, content := range conversation(r) {
 		for _, p := range content.Parts {
-			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(p))
+			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), text.Part(p))
 		}
 	}
 }
@@ -131,18 +128,7 @@ func (c *caseReport) application(r *eval.Rendered) {
 }
 
 func (c *caseReport) http(r *eval.HTTP) {
-	lines := []string{r.Method + " " + cmp.Or(r.URL, "[url not kept]")}
-	for _, h := range r.Headers {
-		value := h.Value
-		if h.Secret {
-			value = secret
-		}
-		lines = append(lines, h.Name+": "+value)
-	}
-	if r.Body != "" {
-		lines = append(lines, "", r.Body)
-	}
-	c.block("sent", strings.Join(lines, "\n"))
+	c.block("sent", text.HTTP(r))
 	if r.Stream {
 		c.fact("stream", "server-sent events")
 	}
@@ -159,39 +145,6 @@ func (c *caseReport) program(r *eval.ProgramRun) {
 	if r.Workspace != "" {
 		c.fact("workspace", fmt.Sprintf("a copy of the folder with sha256 %.12s", r.Workspace))
 	}
-}
-
-// partText is the text of a part, or a description of another part.
-func partText(p eval.Part) string {
-	switch p := p.(type) {
-	case eval.ImagePart:
-		return fileText("image", p.Image)
-	case eval.DataPart:
-		return fileText("data", p.Data)
-	case eval.RawPart:
-		return "[raw] " + string(p.Raw)
-	case eval.ResultPart:
-		return "[result] " + resultText(p.Result)
-	case eval.TextPart:
-		return shownText(p.Text, p.Withheld)
-	}
-	return ""
-}
-
-// fileText describes a file that was sent.
-func fileText(what string, f *eval.Image) string {
-	resized := ""
-	if f.SourceSHA256 != "" {
-		resized = ", resized"
-	}
-	return fmt.Sprintf("[%s %s, %s, %d bytes%s, sha256 %.12s]", what, f.Path, f.MIMEType, f.Bytes, resized, f.SHA256)
-}
-
-func resultText(r *eval.CallResult) string {
-	if r.Text == "" {
-		return r.Name
-	}
-	return r.Name + ": " + r.Text
 }
 
 func (c *caseReport) object(name string, v any) {

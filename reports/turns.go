@@ -74,15 +74,15 @@ func (c *caseReport) said(t *eval.AnsweredCall, text bool) {
 	}
 }
 
-func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
+func (c *caseReport) saidIn(one *eval.Candidate, whole bool) {
 	if len(one.Pieces) == 0 {
-		if text && (one.Text != "" || one.Withheld != nil) {
-			c.block("text", shownText(one.Text, one.Withheld))
+		if whole && (one.Text != "" || one.Withheld != nil) {
+			c.block("text", text.Kept(one.Text, one.Withheld))
 		}
 		return
 	}
 	for _, p := range one.Pieces {
-		if _, isText := p.(eval.TextPiece); text || !isText {
+		if _, isText := p.(eval.TextPiece); whole || !isText {
 			c.piece("text", p)
 		}
 	}
@@ -91,8 +91,8 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 // result writes the suite's result for a call. A failed one is marked, since the model got it as an error.
 func (c *caseReport) result(r *eval.CallResult) {
 	if r.Failed {
-		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(text.Bad, s) })
+		c.painted("FAILED", text.Result(r), func(s string) string { return c.paint(text.Bad, s) })
 		return
 	}
-	c.block("result", resultText(r))
+	c.block("result", text.Result(r))
 }

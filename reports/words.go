@@ -238,7 +238,7 @@ func accountTurn(b *strings.Builder, name string, t *eval.AnsweredCall) {
 		if one.Failed {
 			mark = "FAILED"
 		}
-		fmt.Fprintf(b, "%s %s\n", mark, shorten(resultText(one), maxResult))
+		fmt.Fprintf(b, "%s %s\n", mark, shorten(text.Result(one), maxResult))
 	}
 }
 

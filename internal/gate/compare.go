@@ -549,54 +549,69 @@ func toolsOf(base, head *journal.Document) string {
 // shownFlips bounds the changed cases whose answers are included.
 const shownFlips = 20
 
-// fillFlips adds the trial ids of changed cases, the answers of the first ones, and what both sides sent for the first.
+// fillFlips adds the trial ids of changed cases, the answers of the first ones, and what both sides sent for one case.
 func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bool) (err error) {
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		for j := range a.Flips {
-			f := &a.Flips[j]
-			shown := j < shownFlips && !noContent
-			var was, is flipped
-			if was, err = flippedIn(base, f.BaseAt, shown); err != nil {
+			f, shown := &a.Flips[j], j < shownFlips && !noContent
+			if f.BaseTrial, f.BaseAnswer, err = flippedIn(base, f.BaseAt, shown); err != nil {
 				return err
 			}
-			if is, err = flippedIn(head, f.HeadAt, shown); err != nil {
+			if f.HeadTrial, f.HeadAnswer, err = flippedIn(head, f.HeadAt, shown); err != nil {
 				return err
 			}
-			f.BaseTrial, f.BaseAnswer, f.HeadTrial, f.HeadAnswer = was.id, was.answer, is.id, is.answer
-			if j == 0 && was.sent != is.sent && was.sent != "" && is.sent != "" {
-				a.BaseSent, a.HeadSent = was.sent, is.sent
-			}
+		}
+		if noContent {
+			continue
+		}
+		was, err := sentAt(base, a.SentAt[0])
+		if err != nil {
+			return err
+		}
+		is, err := sentAt(head, a.SentAt[1])
+		if err != nil {
+			return err
+		}
+		if was != is && was != "" && is != "" {
+			a.BaseSent, a.HeadSent = was, is
 		}
 	}
 	return nil
 }
 
-// flipped is a trial of a changed case.
-type flipped struct{ id, answer, sent string }
-
-// flippedIn returns the id of a trial, and its texts if they are shown.
-func flippedIn(d *journal.Document, at int64, shown bool) (out flipped, err error) {
-	switch {
-	case at == 0:
-		return out, nil
-	case !shown:
-		out.id, err = d.IDAt(at)
-		return out, err
+// sentAt is what a trial sent; "" where that is not known.
+func sentAt(d *journal.Document, at int64) (string, error) {
+	if at == 0 {
+		return "", nil
 	}
 	r, err := d.TrialAt(at)
 	if err != nil {
-		return out, err
+		return "", err
 	}
-	out = flipped{id: r.ID, sent: text.CutText(text.Sent(r), mostSent)}
+	return text.CutText(text.Sent(r), mostSent), nil
+}
+
+// flippedIn returns the id of a trial of a changed case, and its answer if it is shown.
+func flippedIn(d *journal.Document, at int64, shown bool) (id, answer string, err error) {
 	switch {
+	case at == 0:
+		return "", "", nil
+	case !shown:
+		id, err = d.IDAt(at)
+		return id, "", err
+	}
+	r, err := d.TrialAt(at)
+	switch {
+	case err != nil:
+		return "", "", err
 	case r.Response == nil:
 	case r.Response.Blocked() != "" && r.Response.Text() == "":
-		out.answer = "(blocked: " + r.Response.Blocked() + ")"
+		answer = "(blocked: " + r.Response.Blocked() + ")"
 	default:
-		out.answer = text.Answer(r.Response)
+		answer = text.Answer(r.Response)
 	}
-	return out, nil
+	return r.ID, answer, nil
 }
 
 // mostSent bounds a request in a comparison, in bytes.

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -82,29 +81,4 @@ func lastMessage(r *eval.Request) string {
 		}
 	}
 	return b.String()
-}
-
-// Sent is the request of a trial as text, for a reader who compares two: what is under test and how it is set, then the messages.
-func Sent(r *eval.Result) string {
-	if r.Request == nil {
-		return ""
-	}
-	var b strings.Builder
-	line := func(name, value string) {
-		if value != "" && value != "null" {
-			b.WriteString(name + ": " + value + "\n")
-		}
-	}
-	line("model", r.Model)
-	config, _ := json.Marshal(r.Request.GenerationConfig) // it was read from JSON
-	line("config", string(config))
-	line("system", r.Request.System)
-	for _, c := range r.Request.Contents {
-		for _, part := range c.Parts {
-			if t, ok := part.(eval.TextPart); ok {
-				line(c.Role, t.Text)
-			}
-		}
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

@@ -62,7 +62,7 @@ function drawArmComparison(head, a, words, plot) {
     words.metrics.map(line => h('p', {class: 'note'}, name(line))),
     metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
     (words.tests || []).length > 0 && h('details', null, h('summary', null, 'Tests'), words.tests.map(line => h('p', {class: 'note'}, name(line)))),
-    a.baseSent && [h('h3', null, 'What changed in what is sent, here for ', name(a.flips[0].case)), drawDiff(a.baseSent, a.headSent, 'From the baseline to this run')],
+    a.baseSent && [h('h3', null, 'What changed in what is sent, here for ', name(a.sentFor)), drawDiff(a.baseSent, a.headSent, 'From the baseline to this run')],
     plot,
     drawFlips(a, words.changes, worse),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),

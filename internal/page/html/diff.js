@@ -95,9 +95,19 @@ function walkBack(a, b, trace) {
   return out.reverse();
 }
 
-// drawDiff shows a difference: what is missing struck out, what is new underlined.
-function drawDiff(before, after, label) {
-  const long = before.length + after.length > 600, tags = {'-': 'del', '+': 'ins'};
+// drawDiff shows a difference: what is missing struck out, what is new underlined; in brief, the first changes with what is around them.
+function drawDiff(before, after, label, brief) {
+  const all = wordDiff(before, after), pieces = brief ? all.slice(0, mostChanges).map(([kind, text], i) => [kind, kind === '=' ? around(text, i === 0, i === all.length - 1) : cutText(text, 240)]) : all;
+  const long = pieces.reduce((sum, [, text]) => sum + text.length, 0) > 600, tags = {'-': 'del', '+': 'ins'};
   return h('pre', {class: 'prose diff', dir: 'auto', role: 'group', tabindex: long ? '0' : null, 'aria-label': label},
-    wordDiff(before, after).map(([kind, text]) => kind === '=' ? visible(text) : h(tags[kind], null, visible(text))));
+    pieces.map(([kind, text]) => kind === '=' ? visible(text) : h(tags[kind], null, visible(text))), pieces.length < all.length && '\u2026');
+}
+
+const mostChanges = 12; // of a difference in brief
+const cutText = (text, most) => text.length > most ? text.slice(0, most) + '\u2026' : text;
+
+// around is the end and the beginning of what is the same between two changes.
+function around(text, first, last) {
+  const end = first ? '' : text.slice(0, 40), start = last ? '' : text.slice(-40);
+  return text.length <= end.length + start.length + 20 ? text : end + '\u2026' + start;
 }

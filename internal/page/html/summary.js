@@ -85,13 +85,10 @@ function drawVerdict(head) {
     outcomeBar(s), drawTiles(head), drawOrigin(head));
 }
 
-// drawChange says what the worst arm sends otherwise than in the baseline: the first lines that differ.
+// drawChange shows what the worst arm sends otherwise than in the baseline.
 function drawChange(head) {
   const {baseSent, headSent} = compared(head) ? worstArm(compared(head)) : {};
-  if (!baseSent) return null;
-  const before = baseSent.split('\n'), now = headSent.split('\n'), only = (lines, others) => lines.filter(line => line.trim() !== '' && !others.includes(line)).slice(0, 2);
-  const lines = (word, list) => list.map(line => h('li', {dir: 'auto'}, h(word, null, visible(line.length > 160 ? line.slice(0, 160) + '\u2026' : line))));
-  return [h('p', {class: 'next'}, h('b', null, 'Changed in what is sent:')), h('ul', {class: 'diff change-lines'}, lines('del', only(before, now)), lines('ins', only(now, before)))];
+  return baseSent && [h('p', {class: 'next'}, h('b', null, 'Changed in what is sent:')), drawDiff(baseSent, headSent, 'From the baseline to this run', true)];
 }
 
 // canResume says whether a run can go on: shards are merged, and what sent nothing is made again.
