@@ -45,7 +45,8 @@ X-Key: ***
   "q": 1
 }`},
 		"a program": {app(&eval.ProgramRun{
-			Command: []string{"sh", "a b.sh"}, Files: map[string]string{"a b.sh": "0123456789abcdef"}, Workspace: "feed", Input: json.RawMessage(`{}`),
+			Command: []string{"sh", "a b.sh"}, Files: map[string]string{"a b.sh": "0123456789abcdef"}, Workspace: "feed",
+			Input: json.RawMessage(`{}`),
 		}), `model: pro
 command: sh 'a b.sh'
 file a b.sh: sha256 0123456789ab
