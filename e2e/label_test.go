@@ -242,7 +242,7 @@ func TestWhoLabelsIsBlind(t *testing.T) {
 	b := opened(t, serveLabels(t, "Ada"), "r", "#/case/s/case%200")
 	for _, when := range []string{"before", "after"} {
 		const shown = `document.querySelectorAll('.answer').length + ' ' + document.querySelectorAll('.answers [aria-label=Scores], ' +
-			'.answers > article > p .badge, .answers .repeats button[aria-label*=repeat], .to-side').length`
+			'.answers > article > p .badge, .answers .repeats button[aria-label*=repeat]').length`
 		expect.Same(t, when+" the label: answers, and what became of them", evaluate[string](b, shown), "1 0")
 		if when == "before" {
 			b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
@@ -251,4 +251,48 @@ func TestWhoLabelsIsBlind(t *testing.T) {
 	if links := evaluate[int](b, `document.querySelectorAll('.answer .trail a').length`); links != 4 {
 		t.Errorf("got %d links to the answers of the case, want 4", links)
 	}
+}
+
+// Two answers are labelled without knowing which arm they are of and what judges say, on sides that a reload keeps; labelled, they say it.
+// The page of labels lists the answers on which the judge and people disagree.
+func TestPairsAreLabelledBlind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := decideRun("", "b", "")
+	keepOwn(t, "r", run, func(yield func(*eval.Result) bool) {
+		for r := range trials {
+			r.Scores[0].Judged = &eval.Judged{Judge: "clerk"}
+			r.Vars = map[string]string{"q": "the question"}
+			if !yield(r) {
+				return
+			}
+		}
+	})
+	b := opened(t, serveLabels(t, "Ada"), "r", "#/case/s/case%201")
+	b.press("s")
+	b.until(`document.querySelectorAll('.half .label-form').length === 2`)
+	shown := func() string { return strings.Join(texts(b, "#main"), " ") }
+	for _, word := range []string{"pro/", "flash/", "svc-pro", "accuracy", "Scores"} {
+		if strings.Contains(shown(), word) {
+			t.Errorf("got %s before the labels, want it hidden: %s", word, shown())
+		}
+	}
+	sides := func() string { return strings.Join(texts(b, ".half .prose"), "|") }
+	before := sides()
+	b.do(chromedp.Reload())
+	b.until(ready + ` && document.querySelectorAll('.half .label-form').length === 2`)
+	expect.Same(t, "sides after a reload", sides(), before)
+	b.press("2")
+	b.until(`document.querySelectorAll('.label-fail[aria-pressed=true]').length === 1`)
+	expect.Same(t, "after one label", strings.Contains(shown(), "pro/"), false)
+	b.press("4")
+	b.until(`document.getElementById('main').textContent.includes('pro/new') && document.querySelector('.queue a:focus') !== null`)
+	expect.Contains(t, "after both labels", shown(), "accuracy")
+	expect.Same(t, "sides after the labels", sides(), before)
+	expect.Same(t, "next", strings.Join(texts(b, ".queue a"), ""), "Next pair to label")
+	evaluate[chromedp.Void](b, axe+"\n;0")
+	b.faultless("the pair", 1600)
+
+	b.click("#views a[href='/labels']", `document.querySelectorAll('table').length === 2`)
+	expect.Contains(t, "disagreement", shown(), "accuracy, judge clerk: disagrees with people on 1 of 2 answers in the newest run")
+	expect.Same(t, "where", texts(b, "table tbody tr")[1:], []string{"case 1pro/old1✗ fail✓ pass"})
 }

@@ -66,7 +66,7 @@ type agreement struct {
 	Arms    []armFigures `json:"arms,omitempty"`
 	Favours []string     `json:"favours,omitempty"`
 	// Disagreements are the first answers on which the judge and people disagree, of all Disagreed.
-	Disagreements []disagreement `json:"disagreements,omitempty"`
+	Disagreements []Disagreement `json:"disagreements,omitempty"`
 	Disagreed     int            `json:"disagreed"`
 	// Confusion counts answers by label and by the judge's word, in the order of Words.
 	Words     []string `json:"words"`
@@ -102,8 +102,8 @@ type armFigures struct {
 	eval.JudgeFigures
 }
 
-// disagreement is an answer on which a judge and people disagree.
-type disagreement struct {
+// Disagreement is an answer on which a judge and people disagree.
+type Disagreement struct {
 	Case   string `json:"case"`
 	Arm    string `json:"arm"`
 	Repeat int    `json:"repeat"`
@@ -474,7 +474,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) agreement {
 			continue
 		}
 		if c.Disagreed++; c.Disagreed <= maxDisagreements {
-			c.Disagreements = append(c.Disagreements, disagreement{p.caseName, p.arm, p.repeat, p.people, p.said})
+			c.Disagreements = append(c.Disagreements, Disagreement{p.caseName, p.arm, p.repeat, p.people, p.said})
 		}
 	}
 	return c

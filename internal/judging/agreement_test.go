@@ -119,7 +119,7 @@ func TestCheckMeasuresPassAndFail(t *testing.T) {
 		cmpopts.EquateApprox(0, 1e-12),
 	}
 	expect.Same(t, "result", got, want, ignored)
-	expect.Same(t, "a disagreement", got.Disagreements[0], disagreement{"c6", "t/p", 1, failWord, passWord})
+	expect.Same(t, "a disagreement", got.Disagreements[0], Disagreement{"c6", "t/p", 1, failWord, passWord})
 	// The lower bounds of Clopper and Pearson for 9 of 12 and 6 of 8: where that many or more have a probability of 5 %.
 	expect.Same(t, "on the arm", []float64{got.Arms[0].Sensitivity.AtLeast, got.Arms[0].Specificity.AtLeast},
 		[]float64{0.47267, 0.40031}, cmpopts.EquateApprox(0, 1e-5))

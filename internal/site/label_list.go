@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/judging"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/scorers/labels"
 )
 
@@ -24,7 +26,19 @@ type labelSums struct {
 	// People counts the answers that each person labelled.
 	People     []labeller               `json:"people"`
 	Agreements []labels.PeopleAgreement `json:"agreements"`
-	Problem    string                   `json:"problem"`
+	// Judges are those of the newest run with the suite, whose key is Run; none where no labelled answer of it was judged.
+	Judges  []judged `json:"judges,omitempty"`
+	Run     string   `json:"run,omitempty"`
+	Problem string   `json:"problem"`
+}
+
+// judged is a judge, and the first answers on which it disagrees with people.
+type judged struct {
+	Scorer        string                 `json:"scorer"`
+	Judge         string                 `json:"judge"`
+	Answers       int                    `json:"answers"`
+	Disagreed     int                    `json:"disagreed"`
+	Disagreements []judging.Disagreement `json:"disagreements"`
 }
 
 // mostDivided bounds the answers that the page lists for a suite.
@@ -56,7 +70,7 @@ func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	}
 	out := []labelSums{}
 	for _, path := range paths[:min(len(paths), mostLabelFiles)] {
-		out = append(out, newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
+		out = append(out, s.newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
 	}
 	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who}, nil)
 }
@@ -66,7 +80,7 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-func newLabelFile(dir, suite string) labelSums {
+func (s *Server) newLabelFile(dir, suite string) labelSums {
 	out := labelSums{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.PeopleAgreement{}}
 	file, err := labels.Read(dir, suite)
 	if err != nil {
@@ -83,7 +97,32 @@ func newLabelFile(dir, suite string) labelSums {
 		out.count(file.Of(k))
 	}
 	out.Agreements = append(out.Agreements, file.Agreements()...)
+	s.judges(&out, file)
 	return out
+}
+
+// judges compares the judges of the newest run of a suite with its labels.
+func (s *Server) judges(f *labelSums, file *labels.File) {
+	all := s.runs.list()
+	at := slices.IndexFunc(all, func(r *viewedRun) bool { return slices.Contains(r.Suites, f.Suite) })
+	if at < 0 {
+		return
+	}
+	d, err := rundir.At("").Open(all[at].path)
+	if err != nil {
+		return // the list of runs shows the problem
+	}
+	defer d.Close() //nolint:errcheck // only read
+	report, err := judging.CheckPeople(d, []*labels.File{file})
+	if err != nil {
+		return // no labelled answer of the run was judged, or f has the problem
+	}
+	f.Run = all[at].Key
+	for i := range report.Judges {
+		j := &report.Judges[i]
+		listed := j.Disagreements[:min(len(j.Disagreements), mostDivided)]
+		f.Judges = append(f.Judges, judged{j.Scorer, j.Judge, j.Answers, j.Disagreed, append([]judging.Disagreement{}, listed...)})
+	}
 }
 
 func (f *labelSums) count(all []labels.Label) {

@@ -78,6 +78,8 @@ func application(r *eval.Rendered) string {
 		if input := indented(p.Input); input != "" && input != "null" { // not kept
 			lines = append(lines, "input: "+input)
 		}
+	case eval.EchoRun:
+		lines = append(lines, "the application answers with the prompt")
 	case *eval.Unknown:
 		lines = append(lines, indented(p.JSON))
 	}

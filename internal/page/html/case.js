@@ -20,8 +20,8 @@ async function drawCase(cases, head, suite, caseName, query) {
     q && h('p', {class: 'telling'}, h('span', {class: 'chip'}, 'quarantine'), ' ', name(`${q.reason} (${q.owner}, until ${q.until})`)),
     first.cluster && h('p', {class: 'note'}, 'cluster ', name(first.cluster)),
     more > 0 && h('p', {class: 'note'}, `${count(more, 'more trial')} of this case: choose them in the table to see them here.`),
-    drawPrompts([...arms].map(([arm, list]) => [arm, list[0]])),
-    h('div', {class: 'reader'}, drawReadings(), !labelling.blind && sideLink(cases, head, one, query)),
+    drawPrompts(labelling.blind ? [['', trials[chosenOf(trials, query)]]] : [...arms].map(([arm, list]) => [arm, list[0]])),
+    h('div', {class: 'reader'}, drawReadings(), sideLink(cases, head, one, query)),
     labelling.queue && labelling.queue(rows),
     h('div', {class: 'answers'}, labelling.blind ? drawOneAnswer(trials, one, query) : [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
   ];
@@ -65,12 +65,15 @@ function drawAnswer(arm, list, arms, head, query) {
     h('h2', null, name(arm)), list.length > 1 && h('p', {class: 'note'}, `${passed} of ${list.length} repeats passed`), list.length > 1 && buttons, body);
 }
 
+// chosenOf is the place of the trial that an address names, else of the first.
+const chosenOf = (trials, query) => Math.max(0, trials.findIndex(t => t.arm === query.get('arm') && String(t.repeat) === (query.get('repeat') || '1')));
+
 // drawOneAnswer is what somebody sees who labels: one answer at a time, without outcome and scores, which would lead the label.
 function drawOneAnswer(trials, one, query) {
-  const at = Math.max(0, trials.findIndex(t => t.arm === query.get('arm') && String(t.repeat) === (query.get('repeat') || '1'))), t = trials[at];
+  const at = chosenOf(trials, query), t = trials[at];
   const to = other => address(['case', one.suite, one.name], {arm: other.arm, repeat: other.repeat});
-  return h('article', {class: 'answer', 'aria-label': t.arm},
-    h('h2', null, name(t.arm)),
+  return h('article', {class: 'answer', 'aria-label': 'Answer'},
+    h('h2', null, `Answer ${at + 1} of ${trials.length}`),
     trials.length > 1 && h('p', {class: 'trail'}, trials.map((other, i) => [h('a', {class: 'chip', href: to(other), 'aria-current': i === at ? 'true' : null}, `answer ${i + 1}`), ' '])),
     drawNoAnswer(t),
     hasTurns(t) ? drawTurns(t) : drawTexts(t.response),

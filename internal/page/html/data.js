@@ -3,9 +3,9 @@ const facets = ['outcome', 'suite', 'arm', 'tag', 'scorer', 'error', 'finish', '
 // Lists of words that trials are not chosen by with a select: names of numbers, of tools that were called, of variables, and of classes.
 const wordLists = [...facets, 'number', 'call', 'var', 'class', 'answered'];
 // labelling is what the viewer knows of the labels of its reader: read sets known, the places in the plan of trials that are labelled
-// (yes) and of those that can be (no). Who labels is blind: pages of answers then show nothing of what became of them.
-// queue draws how many are labelled, with the next one.
-const labelling = {read: null, known: null, blind: false, queue: null};
+// (yes) and of those that can be (no), and ready reads what is not known. Who labels is blind: pages of answers then show nothing of
+// what became of them. queue draws how many are labelled, with the next one.
+const labelling = {read: null, known: null, blind: false, queue: null, ready: async () => labelling.known || labelling.read()};
 const mostBlocks = 8; // in memory, parsed
 const mostSearched = 200 << 20; // characters of answers in memory, after which they are read again
 

@@ -32,9 +32,9 @@ const pageKeys = {
 };
 
 // follow goes where a link of the page leads, if it is there.
-function follow(selector) {
+function follow(selector, how = 'click') {
   const link = document.querySelector('#main ' + selector);
-  if (link) link.click();
+  if (link) link[how]();
 }
 
 let signsWork = true; // people who speak to their computer press keys by accident, and can turn off those that are a letter or a sign

@@ -31,7 +31,7 @@ function drawPrompt({chat, shared, sent}, part) {
     return drawn.length > 0 && h('details', null, h('summary', null, title), drawn.map(([arm, one]) => [h('h3', null, name(arm)), one]));
   };
   return h('section', {class: 'prompt'},
-    h('h2', null, chat ? 'Live chat' : 'Prompt as sent', h('span', {class: 'on'}, chat ? ' with ' : ' to ', sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
+    h('h2', null, chat ? 'Live chat' : 'Prompt as sent', h('span', {class: 'on'}, sent[0][0] && (chat ? ' with ' : ' to '), sent.map(([arm], i) => [i > 0 && ', ', name(arm)]))),
     shared.system && h('div', {class: 'turn'}, h('h3', null, 'system'), prose(shared.system)),
     shared.contents.map(c => h('div', {class: 'turn'}, h('h3', null, name(c.role || 'text')), (c.parts || []).map(part))),
     (shared.system || shared.contents.length > 0) && h('p', {class: 'copies'}, copyButton('prompt', () => promptText(shared), isCut(shared))),

@@ -12,7 +12,7 @@ function sideLink(cases, head, one, query) {
   const versions = versionsOf(cases.rows, one, head), chosen = query.get('arm');
   if (versions.length < 2) return null;
   const first = versions[0].arm, pair = chosen && chosen !== first ? {a: first, b: chosen} : {};
-  return h('a', {class: 'to-side', href: sideAddress(one, pair), 'aria-keyshortcuts': 's'}, 'Two side by side');
+  return h('a', {class: 'to-side', href: sideAddress(one, pair), 'aria-keyshortcuts': 's'}, labelling.blind ? 'Label two side by side' : 'Two side by side');
 }
 
 // versionsOf are the answers that a case has: {arm, repeat, place} of each trial, then {arm, text} of the baseline, where the
@@ -67,8 +67,9 @@ class Side {
     return [
       h('p', {class: 'trail'}, name(one.suite), ' ', h('a', {class: 'chip', href: caseAddress(one)}, 'all answers')),
       h('h1', null, name(one.name)),
-      this.pager,
-      h('div', {class: 'reader'}, this.choices, drawReadings()),
+      !labelling.blind && this.pager,
+      h('div', {class: 'reader'}, !labelling.blind && this.choices, drawReadings()),
+      labelling.queue && labelling.queue(this.cases.rows, true),
       this.words, this.place, this.prompts,
     ];
   }
@@ -110,11 +111,28 @@ class Side {
     const trials = await this.cases.rows.trials(found.filter(v => v.place !== undefined).map(v => v.place));
     if (turn !== this.turn) return;
     const both = found.map(v => ({...v, trial: v.place === undefined ? undefined : trials.shift()}));
+    if (labelling.blind) {
+      await labelling.ready();
+      this.veiled = both.some(v => this.waits(v));
+      const names = found.map(v => v.arm + '\n' + v.repeat), sorted = [...names].sort();
+      if (shuffles([this.one.suite, this.one.name, ...sorted].join('\n')) === (names[0] === sorted[0])) both.reverse();
+    }
     this.drawChoices(both);
     const link = step => pagerLink(this.cases.beside(this.one, step), step, to => sideAddress(to, pair));
     this.pager.replaceChildren(...[link(-1), link(1)].filter(Boolean));
     this.drawBoth(both);
     this.prompts.replaceChildren(...[drawBothPrompts(both)].flat().filter(Boolean));
+  }
+
+  // waits reports whether an answer waits for a label of the reader.
+  waits({place}) { return place !== undefined && labelling.known.no.has(this.cases.rows.plan[place]); }
+
+  // unveil shows which arms the answers are of, and what judges say of them, once the reader has labelled both.
+  async unveil() {
+    await labelling.ready();
+    if (!this.veiled || this.places.some(v => this.waits(v))) return;
+    await this.fill();
+    follow('.queue a', 'focus');
   }
 
   // drawChoices keeps the fields: the focus may be in one.
@@ -142,6 +160,7 @@ class Side {
   }
 
   drawBoth(both) {
+    this.places = both;
     const texts = both.map(textsOf), rows = Math.max(...texts.map(list => list.length), 1);
     this.alone = texts.some(list => list.length === 0);
     this.cut = texts.flat().filter(one => one.withheld);
@@ -162,13 +181,14 @@ class Side {
   }
 
   card(v, bodies, i) {
-    const {trial} = v, repeat = this.repeats(v.arm).length > 1 && h('span', {class: 'on'}, ` repeat ${v.repeat}`);
-    const card = h('article', {class: 'answer half', 'aria-label': `${['Left', 'Right'][i]}: ${visible(v.arm)}`},
-      h('div', null, h('h2', null, name(v.arm), repeat), this.top(v)),
+    const {trial} = v, title = ['Left', 'Right'][i], repeat = this.repeats(v.arm).length > 1 && h('span', {class: 'on'}, ` repeat ${v.repeat}`);
+    const card = h('article', {class: 'answer half', 'aria-label': this.veiled ? title : `${title}: ${visible(v.arm)}`},
+      h('div', null, h('h2', null, this.veiled ? title : [name(v.arm), repeat]), this.veiled ? trial && drawNoAnswer(trial) : this.top(v)),
       bodies,
       h('div', null,
-        trial && [drawScores(trial.scores || []), drawMetrics(trial.metrics || {}), drawCost(trial)],
-        drawCopies(v), trial && !labelling.blind && besideAnswer.map(draw => draw(trial))));
+        trial && labelling.blind && besideAnswer.map(draw => draw(trial)),
+        trial && !this.veiled && [drawScores(trial.scores || []), drawMetrics(trial.metrics || {}), drawCost(trial)],
+        !labelling.blind && [drawCopies(v), trial && besideAnswer.map(draw => draw(trial))]));
     card.style.gridRow = `span ${bodies.length + 2}`;
     return card;
   }
@@ -242,10 +262,17 @@ function drawCopies({trial, text}) {
   return h('p', {class: 'copies'}, c && c.text && copyButton('answer', () => c.text, c.withheld), copyTrial(trial));
 }
 
+// drawAsked shows what a case asks, and nothing of the arm: its variables.
+const drawAsked = trial => h('dl', {class: 'facts'}, Object.entries(trial.vars || {}).slice(0, 50).map(([key, value]) => [h('dt', null, name(key)), h('dd', null, name(value))]));
+
+// shuffles says of a pair, always in the same way, whether its sides change places.
+const shuffles = key => Array.from(key).reduce((sum, c) => Math.imul(sum ^ c.codePointAt(0), 16777619), 0x811c9dc5) >>> 31 === 1;
+
 // drawBothPrompts compares the prompts: often it is they that differ between arms.
 function drawBothPrompts(both) {
   const prompts = both.map(v => v.trial && v.trial.request ? promptText(v.trial.request) : '');
   if (prompts.some(text => text === '')) return null;
+  if (labelling.blind && prompts[0] !== prompts[1]) return drawAsked(both[0].trial);
   const same = prompts[0] === prompts[1], words = same ? [] : wordDiff(...prompts);
   return h('details', {class: 'both-prompts'},
     h('summary', null, same ? 'The prompt, the same for both' : 'The prompts, and the words that differ'),

@@ -30,7 +30,7 @@ function labelsAt(trial) {
 // drawLabels is the part of an answer in which people label it.
 function drawLabels(trial) {
   if (!trial.response) return null;
-  const place = h('section', {class: 'labels', 'aria-label': `Labels of ${visible(trial.arm)}, repeat ${trial.repeat}`});
+  const place = h('div', {class: 'labels', role: 'group', 'aria-label': 'Labels'});
   fetch(labelsAt(trial)).then(async answer => {
     if (!answer.ok) throw new Error(await answer.text());
     showLabels(place, trial, await answer.json());
@@ -66,9 +66,10 @@ function drawLabelForm(place, trial, said, own) {
       labelling.known = null;
       showLabels(place, trial, now);
       const queue = document.querySelector('.queue');
-      if (queue) queue.refresh();
+      if (queue) await queue.refresh();
       const again = place.querySelector(back);
       if (again) again.focus();
+      if (pageShown() === 'side') await side.unveil();
       say(word ? `Labelled ${word}.` : 'The label is saved.');
     } catch (problem) { note.textContent = problem.message; }
   };
@@ -78,24 +79,30 @@ function drawLabelForm(place, trial, said, own) {
     h('label', null, h('span', null, 'Comment of ', name(labeller)), comment), h('button', {class: 'label-save'}, 'Save the comment'), note);
 }
 
-// drawQueue says how many answers of the run are labelled, and leads to the next one that waits.
-function drawQueue(rows) {
+// drawQueue says how many answers of the run are labelled, and leads to the next one that waits; pairs leads to it with an answer of
+// another arm to the same case, if there is one.
+function drawQueue(rows, pairs) {
   const place = h('p', {class: 'queue', role: 'status'});
   place.refresh = async () => {
-    if (!labelling.known) await labelling.read();
-    const {yes, no} = labelling.known, next = Array.from(rows.plan.keys()).find(i => no.has(rows.plan[i]));
+    await labelling.ready();
+    const {yes, no} = labelling.known, next = Array.from(rows.plan.keys()).find(i => no.has(rows.plan[i])), pair = pairs && next !== undefined && pairWith(rows, next);
     place.replaceChildren(`${number(yes.size)} of ${count(yes.size + no.size, 'answer')} labelled. `,
-      next === undefined ? 'None waits.' : h('a', {href: trialAddress(rows, next), class: 'waiting', 'aria-keyshortcuts': 'u'}, 'Next answer to label'));
+      next === undefined ? 'None waits.' : h('a', {href: pair || trialAddress(rows, next), class: 'waiting', 'aria-keyshortcuts': 'u'}, pair ? 'Next pair to label' : 'Next answer to label'));
   };
   place.refresh().catch(problem => place.replaceChildren('The labels cannot be read: ' + problem.message));
   return place;
 }
 
-// labelBy presses a button of the form.
-function labelBy(word) {
-  const button = document.querySelector('.label-form .label-' + word);
-  if (button) button.click();
+// pairWith is the address of an answer with one of another arm to the same case and repeat, rather one that waits too; '' without one.
+function pairWith(rows, i) {
+  const one = rows.cases[rows.caseOf[i]], arm = rows.word('arm', i), others = [];
+  for (let k = one.from; k < one.to; k++) if (rows.repeat[k] === rows.repeat[i] && rows.word('arm', k) !== arm) others.push(k);
+  const other = others.find(k => labelling.known.no.has(rows.plan[k])) ?? others[0], repeat = String(rows.repeat[i]);
+  return other === undefined ? '' : sideAddress(one, {a: arm, b: rows.word('arm', other), ra: repeat, rb: repeat});
 }
+
+// labelBy presses a button of a form: of the answer, or of that on the right.
+const labelBy = (word, half = '') => follow(`${half} .label-form .label-${word}`);
 
 // goToLabels moves the focus to the buttons of the answer.
 function goToLabels() {
@@ -137,8 +144,18 @@ function drawLabelFile(f) {
     h('p', null, `${count(f.answers, 'answer')}: ${number(f.pass)} pass, ${number(f.fail)} fail`, split),
     f.people.length > 0 && table(`Who labelled answers of ${f.suite}`, ['Who', '#answers', '#pass', '#fail'], f.people.map(p => [name(p.who), number(p.answers), number(p.pass), number(p.answers - p.pass)])),
     f.agreements.length > 0 && table(`Agreement on answers of ${f.suite}`, ['Two people', '#both labelled', '#agree', '#agreement (90 % interval)', "#Cohen's kappa (90 % interval)"], f.agreements.map(agreementCells)),
+    (f.judges || []).map(j => drawJudge(f, j)),
     f.split > 0 && h('details', null, h('summary', null, 'People are divided on ' + count(f.split, 'answer')),
       h('ul', {class: 'lines'}, f.divided.map(d => h('li', null, name(d.case), ' on ', name(d.arm))), more > 0 && h('li', null, `and ${number(more)} more`))));
+}
+
+// drawJudge lists the answers on which a judge and people disagree.
+function drawJudge(f, j) {
+  const on = d => runAddress(f.run) + address(['case', f.suite, d.case], {arm: d.arm, repeat: String(d.repeat)}), more = j.disagreed - j.disagreements.length;
+  return [h('h3', null, name(j.scorer), ', judge ', name(j.judge), `: disagrees with people on ${number(j.disagreed)} of ${count(j.answers, 'answer')} in the newest run`),
+    j.disagreements.length > 0 && table(`Answers of ${f.suite} on which people and ${j.judge} disagree`, ['Case', 'Arm', '#Repeat', 'People', 'Judge'], j.disagreements.map(d => [
+      h('a', {href: on(d)}, name(d.case)), name(d.arm), number(d.repeat), ...[d.people, d.judge].map(word => labelWords[word] ? badge(word) : name(word))])),
+    more > 0 && h('p', {class: 'note'}, `and ${number(more)} more: evalrun judge-check lists them.`)];
 }
 
 // agreementCells are the cells of two people; intervals are at 90 %.
@@ -159,6 +176,11 @@ if (labeller) {
   labelling.blind = true;
   besideAnswer.push(drawLabels);
   labelling.queue = drawQueue;
-  Object.assign(pageKeys.case, {l: goToLabels, u: () => follow('.queue a'), 1: () => labelBy('pass'), 2: () => labelBy('fail')});
-  for (const [title, list] of keyLists) if (title === 'A case') list.push([['1', '2'], 'pass, fail'], [['u'], 'next answer to label'], [['l'], 'go to the buttons']);
+  const keys = {l: goToLabels, u: () => follow('.queue a'), 1: () => labelBy('pass'), 2: () => labelBy('fail')};
+  Object.assign(pageKeys.case, keys);
+  pageKeys.side = {__proto__: null, ...keys, m: pageKeys.case.m, j: pageKeys.case.j, 3: () => labelBy('pass', '.half + .half'), 4: () => labelBy('fail', '.half + .half')};
+  for (const [title, list] of keyLists) {
+    if (title === 'A case') list.push([['1', '2'], 'pass, fail'], [['u'], 'next answer to label'], [['l'], 'go to the buttons']);
+    if (title === 'Two answers side by side') list.splice(0, 3, [['1', '2'], 'pass, fail on the left'], [['3', '4'], 'pass, fail on the right'], [['u'], 'next pair to label'], [['l'], 'go to the buttons']);
+  }
 }
