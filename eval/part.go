@@ -150,15 +150,16 @@ func (c *Candidate) ShowsMore() bool {
 	return false
 }
 
-// EndsInCall reports whether the last piece, apart from thoughts, is a call.
+// EndsInCall reports whether the last piece is a call, which the client has to answer. Thoughts and parts that evalrun does
+// not know, such as calls of the vendor's own tools with their results, may follow it.
 func (c *Candidate) EndsInCall() bool {
 	for _, p := range slices.Backward(c.Pieces) {
 		switch p.(type) {
 		case CallPiece:
 			return true
-		case TextPiece, OtherPiece:
+		case TextPiece:
 			return false
-		case ReasoningPiece:
+		case ReasoningPiece, OtherPiece:
 		}
 	}
 	return false

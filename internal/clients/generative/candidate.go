@@ -68,7 +68,8 @@ type answerPart struct {
 	text    *string
 	thought bool
 	call    *eval.FunctionCall
-	more    int // members besides text and thought
+	partial wire.Fields // a call, or more of one, whose arguments are streamed
+	more    int         // members besides text and thought
 }
 
 func newPart(raw json.RawMessage) (answerPart, error) {
@@ -80,7 +81,11 @@ func newPart(raw json.RawMessage) (answerPart, error) {
 	p.more = len(f)
 	var call wire.Fields
 	err := f.Take("functionCall", &call)
-	if len(call) > 0 { // an empty call says that no more arguments follow
+	switch {
+	case call == nil:
+	case len(call) == 0 || call["partialArgs"] != nil || call["willContinue"] != nil:
+		p.partial = call
+	default:
 		p.call, err = newCall(call)
 	}
 	return p, err
@@ -113,8 +118,18 @@ func (p *answerPart) said() string {
 func (p *answerPart) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
 
 type gathered struct {
-	pieces wire.Pieces
-	others []json.RawMessage // all but texts
+	pieces  wire.Pieces
+	others  []json.RawMessage // all but texts
+	partial partialCall
+}
+
+// join adds a part, or the calls that it completes, and returns what it added.
+func (g *gathered) join(p answerPart) ([]answerPart, error) {
+	whole, err := g.partial.join(p)
+	for i := range whole {
+		g.add(&whole[i])
+	}
+	return whole, err
 }
 
 func (g *gathered) add(p *answerPart) {

@@ -145,6 +145,7 @@ func TestAnAnswerThatEndsInCallsSaysSo(t *testing.T) {
 		{call, `"STOP"`, "TOOL_CALLS", "STOP"},
 		{text + "," + call, `"STOP"`, "TOOL_CALLS", "STOP"},
 		{call + "," + thought, `"STOP"`, "TOOL_CALLS", "STOP"},
+		{call + `,{"toolCall":{"id":"y"}},{"toolResponse":{"id":"y"}}`, `"STOP"`, "TOOL_CALLS", "STOP"},
 		{call, `""`, "TOOL_CALLS", ""},
 		{call, `null`, "TOOL_CALLS", ""},
 		{call, `"FINISH_REASON_UNSPECIFIED"`, "TOOL_CALLS", "FINISH_REASON_UNSPECIFIED"},
@@ -164,7 +165,9 @@ func TestAnAnswerThatEndsInCallsSaysSo(t *testing.T) {
 func TestMalformedCallsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{
-		`"f"`, `[]`, `{"name":5}`, `{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`,
+		`"f"`, `[]`, `{"name":5}`, `{"willContinue":true}`, `{"name":"f","partialArgs":[{"jsonPath":"a","stringValue":"x"}]}`,
+		`{"name":"f","partialArgs":[{"jsonPath":"$[99999]","stringValue":"x"}]}`, `{"name":"f","partialArgs":{}}`,
+		`{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`,
 	} {
 		_, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]},"finishReason":"STOP"}]}`))
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
@@ -176,6 +179,38 @@ func TestMalformedCallsAreErrors(t *testing.T) {
 			`{"functionCall":` + none + `}]},"finishReason":"STOP"}]}`))
 		expect.OK(t, err)
 		expect.Same(t, none, len(resp.Candidates[0].FunctionCalls()), 0)
+	}
+}
+
+// Arguments that come in pieces are those of one call, which goes back whole.
+func TestArgumentsInPiecesAreThoseOfOneCall(t *testing.T) {
+	t.Parallel()
+	piece := func(call, rest string) string {
+		return `{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}` + rest + `]}}]}`
+	}
+	got, e, _ := askStream(t, "", `[{"candidates":[{"content":{"parts":[{"functionCall":{"id":"1","name":"f","willContinue":true},`+
+		`"thoughtSignature":"s"}]}}]},`,
+		piece(`{"partialArgs":[{"jsonPath":"$.city","stringValue":"Pa","willContinue":true}],"willContinue":true}`, "")+",",
+		piece(`{"partialArgs":[{"jsonPath":"$.city","stringValue":"ris"},{"jsonPath":"$['stops'][1].n","numberValue":1.50}],"willContinue":true}`, "")+",",
+		piece(`{"partialArgs":[{"jsonPath":"$.stops[0]","boolValue":true},{"jsonPath":"$.none","nullValue":"NULL_VALUE"}],"willContinue":true}`, "")+",",
+		piece(`{}`, `,{"functionCall":{"name":"g","args":{"a":1}}}`)+",",
+		`{"candidates":[{"finishReason":"STOP"}]}]`)
+	if e != nil {
+		t.Fatal(e)
+	}
+	c := got.Candidates[0]
+	expect.Same(t, "the calls", c.FunctionCalls(), []eval.FunctionCall{
+		{ID: "1", Name: "f", Args: json.RawMessage(`{"city":"Paris","none":null,"stops":[true,{"n":1.50}]}`)},
+		{Name: "g", Args: json.RawMessage(`{"a":1}`)},
+	})
+	expect.Same(t, "the reason", c.FinishReason, "TOOL_CALLS")
+	want := `{"functionCall":{"args":{"city":"Paris","none":null,"stops":[true,{"n":1.50}]},"id":"1","name":"f"},"thoughtSignature":"s"}`
+	if !strings.Contains(string(c.Raw), want) || strings.Contains(string(c.Raw), "partialArgs") {
+		t.Errorf("got %s, want the call whole", c.Raw)
+	}
+	_, e, _ = askStream(t, "", `[`+piece(`{"name":"f","willContinue":true}`, "")+`,{"candidates":[{"finishReason":"STOP"}]}]`)
+	if e == nil || e.Kind != eval.KindTruncated {
+		t.Errorf("got %v of a call that does not end, want that it was cut", e)
 	}
 }
 

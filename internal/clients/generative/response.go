@@ -59,7 +59,9 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.finish()
+	if err := p.finish(); err != nil {
+		return nil, wire.Misshapen(err, data)
+	}
 	p.sort()
 	return blocked(p.Response), nil
 }
@@ -175,18 +177,21 @@ func (out *parsed) fillCandidates(list []json.RawMessage) error {
 }
 
 // finish sets the parts and raw contents of the candidates, once the answer is complete.
-func (out *parsed) finish() {
+func (out *parsed) finish() error {
 	for i := range out.found {
 		c, f := &out.Candidates[i], &out.found[i]
 		var parts gathered
-		for k := range f.parts {
-			parts.add(&f.parts[k])
+		for _, p := range f.parts {
+			if _, err := parts.join(p); err != nil {
+				return err
+			}
 		}
 		parts.fill(c)
 		if f.more {
 			c.Raw = wire.Compact(f.raw)
 		}
 	}
+	return nil
 }
 
 func (out *parsed) sort() {

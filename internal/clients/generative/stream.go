@@ -49,8 +49,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		f := &chunk.found[i]
 		call := f.call()
 		again := other || call != nil && bytes.Equal(call, g.call)
-		a.note(g, f)
-		if err := a.grow(g, c); err != nil {
+		if err := cmp.Or(a.note(g, f), a.grow(g, c)); err != nil {
 			return text, err
 		}
 		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, len(g.pieces.Text())); err != nil {
@@ -69,12 +68,17 @@ func isOther(before, id json.RawMessage) bool {
 	return !wire.IsEmpty(before) && !wire.IsEmpty(id) && !bytes.Equal(before, id)
 }
 
-func (a *assembly) note(g *growing, f *found) {
+func (a *assembly) note(g *growing, f *found) error {
 	g.more = g.more || f.more
 	for i := range f.parts {
 		p := &f.parts[i]
-		g.add(p)
-		g.raws.add(p)
+		whole, err := g.join(*p)
+		if err != nil {
+			return wire.Misshapen(err, p.raw)
+		}
+		for k := range whole {
+			g.raws.add(&whole[k])
+		}
 		if a.kept += len(p.said()); !p.isPlain() {
 			a.kept += 3*len(p.raw) + 124
 		}
@@ -91,6 +95,7 @@ func (a *assembly) note(g *growing, f *found) {
 			g.fields[name] = value
 		}
 	}
+	return nil
 }
 
 func (a *assembly) grow(g *growing, c *eval.Candidate) error {
@@ -174,6 +179,9 @@ func (a *assembly) Response() (*eval.Response, error) {
 		c := g.Candidate
 		if err := g.ending.Check(g.pieces.Text()); err != nil {
 			return nil, err
+		}
+		if g.partial.around != nil {
+			return nil, eval.Errorf(eval.KindTruncated, "the stream ends inside the arguments of a call")
 		}
 		g.fill(&c)
 		if g.more {

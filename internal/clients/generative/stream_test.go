@@ -351,6 +351,18 @@ func TestStreamCandidatesWithoutAnIndexAreTheFirst(t *testing.T) {
 	}
 }
 
+// The last chunk with output tokens counts, also where it has fewer.
+func TestUsageOfAStreamIsThatOfItsLastChunk(t *testing.T) {
+	t.Parallel()
+	got, e, _ := askStream(t, "", `[{"candidates":[{"content":{"parts":[{"text":"Pa"}]}}],"usageMetadata":{"promptTokenCount":15,`+
+		`"candidatesTokenCount":1,"totalTokenCount":16}},{"candidates":[{"content":{"parts":[{"text":"ris"}]},"finishReason":"STOP"}],`+
+		`"usageMetadata":{"promptTokenCount":14,"candidatesTokenCount":2,"totalTokenCount":16}},{"usageMetadata":{"promptTokenCount":14}}]`)
+	if e != nil || got.Usage == nil {
+		t.Fatalf("got %+v and %v, want an answer with usage", got, e)
+	}
+	expect.Same(t, "the tokens", []int{got.Usage.PromptTokens, got.Usage.OutputTokens, got.Usage.TotalTokens}, []int{14, 2, 16})
+}
+
 // The beginning of a body that is shown in an error does not end in the middle of a key.
 func TestAnExcerptNeverEndsInsideAKey(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,8 @@
 package generative
 
 import (
+	"cmp"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
@@ -42,25 +44,13 @@ func readUsage(f wire.Fields) *eval.Usage {
 	return u
 }
 
-// later merges the usage of chunks, whose numbers only grow.
+// later returns the usage of the last chunk that has one. One without output tokens counts only until others come.
 func later(soFar, more *eval.Usage) *eval.Usage {
-	if soFar == nil {
-		return more
+	if soFar == nil || more == nil || more.Source == "" && soFar.Source != "" {
+		return cmp.Or(soFar, more)
 	}
-	if more == nil {
-		return soFar
-	}
-	u := *soFar
-	u.PromptTokens = max(u.PromptTokens, more.PromptTokens)
-	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
-	u.CachedTokens = max(u.CachedTokens, more.CachedTokens)
-	u.ToolUseTokens = max(u.ToolUseTokens, more.ToolUseTokens)
-	u.ReasoningTokens = max(u.ReasoningTokens, more.ReasoningTokens)
-	u.TotalTokens = max(u.TotalTokens, more.TotalTokens, u.PromptTokens+u.OutputTokens+u.ToolUseTokens)
-	if more.Source != "" {
-		u.Source = more.Source
-	}
-	u.Extra = u.Extra.Join(more.Extra)
+	u := *more
+	u.Extra = soFar.Extra.Join(more.Extra)
 	return &u
 }
 

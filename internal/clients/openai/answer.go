@@ -71,8 +71,11 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	a.chunk = chunk{number: a.chunk.number + 1}
 	_ = wire.Read(f["id"], &a.chunk.id) // one of another type identifies nothing
 	a.model = cmp.Or(model, a.model)
-	var usage wire.Fields
-	if f.Take("usage", &usage) == nil && usage != nil {
+	var usage, groq wire.Fields
+	if f.Take("usage", &usage) == nil && usage == nil && wire.Read(f["x_groq"], &groq) == nil {
+		_ = groq.Take("usage", &usage) // one of another type is missing
+	}
+	if usage != nil {
 		a.usage = cmp.Or(readUsage(usage), a.usage)
 	}
 	for _, name := range []string{"object", "obfuscation", "p"} { // constant, or padding

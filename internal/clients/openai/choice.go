@@ -25,16 +25,24 @@ type choice struct {
 	before  int    // the length of the text with that chunk
 	shared  bool   // two chunks have the same id
 
+	audio   audio
 	message wire.MergedValue // members of the message that are read nowhere else
 	rest    wire.MergedValue // those of the choice
 	raw     json.RawMessage
 }
 
+// audio is a spoken answer. Its transcript is text of the answer too.
+type audio struct {
+	data, transcript strings.Builder
+	rest             wire.MergedValue
+}
+
 type growing struct {
 	*eval.FunctionCall
-	index *int
-	args  strings.Builder
-	rest  wire.MergedValue // members that are read nowhere else
+	custom bool // it has a text as input, and no arguments
+	index  *int
+	args   strings.Builder
+	rest   wire.MergedValue // members that are read nowhere else
 }
 
 func (c *choice) add(f wire.Fields) (text bool, err error) {
@@ -44,18 +52,18 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 		return false, err
 	}
 	c.reason = wire.LaterReason(c.reason, string(reason))
-	name := "message"
-	if raw, streamed := f["delta"]; streamed && string(raw) != "null" { // some servers repeat the whole message in every chunk
-		name = "delta"
-		delete(f, "message")
+	name, twin := "message", "delta" // some servers send both, in answers and in every chunk
+	if raw := f["delta"]; c.raw == nil && len(raw) > 0 && string(raw) != "null" || !isGiven(f["message"]) && isGiven(raw) {
+		name, twin = twin, name
 	}
+	delete(f, twin)
 	if err := f.Take(name, &said); err != nil {
 		return false, err
 	}
 	for name, raw := range f {
 		c.rest.Member(name).Add(raw)
 	}
-	calls := !wire.IsEmpty(said["tool_calls"]) || !wire.IsEmpty(said["function_call"])
+	calls := !wire.IsEmpty(said["tool_calls"]) || isGiven(said["function_call"])
 	if text, err = c.say(said); err != nil {
 		return text, err
 	}
@@ -87,12 +95,31 @@ func (c *choice) follow(now chunk, text bool) error {
 	return nil
 }
 
+// isGiven reports whether an object has a member with a value, since some servers send objects of nulls and empty texts.
+func isGiven(raw json.RawMessage) bool {
+	var f wire.Fields
+	if wire.Read(raw, &f) != nil {
+		return !wire.IsEmpty(raw)
+	}
+	for _, value := range f {
+		if !wire.IsEmpty(value) {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *choice) say(m wire.Fields) (text bool, err error) {
 	delete(m, "role")
 	c.think(m)
 	if text, err = c.content(m); err != nil {
 		return text, err
 	}
+	spoken, err := c.hear(m)
+	if err != nil {
+		return text, err
+	}
+	text = text || spoken
 	var refusal string
 	if err := m.Take("refusal", &refusal); err != nil {
 		return text, err
@@ -107,6 +134,34 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 		c.pieces.Grow(len(raw))
 	}
 	return text, c.pieces.Size()
+}
+
+// hear reads a spoken answer, or a piece of one.
+func (c *choice) hear(m wire.Fields) (text bool, err error) {
+	var f wire.Fields
+	var data, said string
+	if err := cmp.Or(m.Take("audio", &f), f.Take("data", &data), f.Take("transcript", &said)); err != nil {
+		return false, err
+	}
+	c.audio.data.WriteString(data)
+	c.audio.transcript.WriteString(said)
+	c.pieces.AddText(said)
+	c.pieces.Grow(len(data))
+	for name, raw := range f {
+		c.audio.rest.Member(name).Set(raw)
+	}
+	return said != "", nil
+}
+
+// members returns the members of the audio, nil if there is none.
+func (a *audio) members() map[string]json.RawMessage {
+	out := a.rest.Members()
+	for name, text := range map[string]*strings.Builder{"data": &a.data, "transcript": &a.transcript} {
+		if text.Len() > 0 {
+			out[name] = wire.Quoted(text.String())
+		}
+	}
+	return out
 }
 
 // think reads thoughts. Some servers send the same under two names, so only the first one counts.
@@ -126,7 +181,7 @@ func (c *choice) think(m wire.Fields) {
 	}
 }
 
-// content reads the content of a message: a text, or a list of parts.
+// content reads the content of a message: a text, or a list of parts. Some servers send JSON that the model wrote decoded.
 func (c *choice) content(m wire.Fields) (text bool, err error) {
 	raw := m["content"]
 	delete(m, "content")
@@ -141,9 +196,11 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 		}
 		return said != "", nil
 	}
-	var parts []json.RawMessage
-	if wire.Read(raw, &parts) != nil {
-		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
+	parts, isList := partsOf(raw)
+	if !isList {
+		c.message.Member("content").Set(raw)
+		c.pieces.AddText(string(wire.Compact(raw)))
+		return true, nil
 	}
 	if before := c.pieces.Text(); !c.listed && before != "" {
 		c.list(before)
@@ -158,6 +215,23 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 	}
 	c.message.Member("content").Add(raw)
 	return text, nil
+}
+
+// partsOf returns the parts of a message, false for JSON that is something else.
+func partsOf(raw json.RawMessage) ([]json.RawMessage, bool) {
+	var parts []json.RawMessage
+	if wire.Read(raw, &parts) != nil {
+		parts = []json.RawMessage{raw}
+	}
+	for _, one := range parts {
+		var f wire.Fields
+		var text string
+		isObject := wire.Read(one, &f) == nil
+		if isObject && wire.IsEmpty(f["type"]) && f["text"] == nil || !isObject && wire.Read(one, &text) != nil {
+			return nil, false
+		}
+	}
+	return parts, true
 }
 
 // list adds a text to content that is a list of parts, to keep the raw message in that form.
@@ -222,13 +296,13 @@ func (c *choice) takeCalls(m wire.Fields) error {
 			return err
 		}
 	}
-	if old := m["function_call"]; !wire.IsEmpty(old) {
-		index := 0
-		err := c.grow(&index, wire.Fields{"function": old})
-		delete(m, "function_call")
-		return err
+	old := m["function_call"]
+	delete(m, "function_call")
+	if !isGiven(old) {
+		return nil
 	}
-	return nil
+	index := 0
+	return c.grow(&index, wire.Fields{"function": old})
 }
 
 func (c *choice) takeCall(f wire.Fields) error {
@@ -245,15 +319,20 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	if err := f.Take("id", &id); err != nil {
 		return err
 	}
-	if _, ok := f["function"]; !ok && len(f) > 1 { // a tool of another kind
+	member, input := "function", "arguments"
+	if isGiven(f["custom"]) {
+		member, input = "custom", "input"
+	}
+	if _, ok := f[member]; !ok && len(f) > 1 { // a tool of another kind
 		c.pieces.AddOther(wire.Encode(f))
 		return nil
 	}
-	if err := f.Take("function", &function); err != nil {
+	if err := cmp.Or(f.Take(member, &function), function.Take("name", &name)); err != nil {
 		return err
 	}
-	if err := function.Take("name", &name); err != nil {
-		return err
+	args := wire.ArgumentsIn(function[input])
+	if id == "" && name == "" && args == "" { // a call of nothing
+		return nil
 	}
 	if len(c.calls) >= maxCalls {
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d calls", maxCalls)
@@ -265,7 +344,7 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	if g.ID == "" {
 		g.ID = string(id)
 	}
-	args := wire.ArgumentsIn(function["arguments"])
+	g.custom = g.custom || member == "custom"
 	g.args.WriteString(args)
 	c.pieces.Grow(len(args))
 	for name, raw := range f {
@@ -304,7 +383,15 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 		if g.Name == "" {
 			return out, eval.Errorf(eval.KindMalformed, "a call in the answer names no function")
 		}
-		g.Args = wire.Arguments(g.args.String())
+		if g.Args = wire.Arguments(g.args.String()); g.custom {
+			g.Args = wire.Quoted(g.args.String())
+		}
+	}
+	if heard := c.audio.members(); len(heard) > 0 {
+		c.message.Member("audio").Set(wire.Encode(heard))
+		delete(heard, "data")
+		heard["type"] = wire.Quoted("audio")
+		c.pieces.AddOther(wire.Encode(heard))
 	}
 	if c.refusal.Len() > 0 {
 		c.pieces.AddOther(wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(c.refusal.String())))
@@ -361,12 +448,16 @@ func (c *choice) messageAsItCame(text string) map[string]json.RawMessage {
 func (c *choice) callsAsTheyCame() json.RawMessage {
 	list := make([]json.RawMessage, len(c.calls))
 	for i, g := range c.calls {
+		kind, input := "function", "arguments"
+		if g.custom {
+			kind, input = "custom", "input"
+		}
 		members := g.rest.Members()
-		members["type"] = wire.Quoted("function")
+		members["type"] = wire.Quoted(kind)
 		if g.ID != "" {
 			members["id"] = wire.Quoted(g.ID)
 		}
-		members["function"] = wire.Object("name", wire.Quoted(g.Name), "arguments", wire.Quoted(g.args.String()))
+		members[kind] = wire.Object("name", wire.Quoted(g.Name), input, wire.Quoted(g.args.String()))
 		list[i] = json.RawMessage(append(wire.AppendMembers(wirejson.OpenObject("{"), members), '}'))
 	}
 	return wire.Encode(list)

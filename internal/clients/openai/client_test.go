@@ -101,6 +101,40 @@ func brokenAnswers() map[string]failure {
 	}
 }
 
+// Waiting helps neither a prompt that is too long nor a wrong key, in the words of many servers.
+func TestWordsOfServersTellTheKind(t *testing.T) {
+	t.Parallel()
+	for kind, messages := range map[eval.ErrorKind][]string{
+		eval.KindOverLimit: {
+			"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+			"The input token count exceeds the maximum number of tokens allowed 1048576.",
+			"The input exceeds the model's maximum context limit of 8192 tokens.",
+			"Your prompt is longer than the model's context length of 2048.",
+			"Input tokens exceed the configured limit of 272000 tokens.",
+			"The request payload size has exceed context limit.",
+			"request (67311 tokens) exceeds the available context size (65536 tokens), try increasing it",
+			"`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+		},
+		eval.KindAuth: {
+			"Incorrect API key provided. You can obtain an API key from the console.", "API key not valid. Please pass a valid API key.",
+			"Invalid API key", "invalid x-api-key", "API key expired. Please renew the API key.", "The API key is invalid.",
+			"You didn't provide an API key.",
+		},
+		eval.KindStatus: {
+			"Invalid 'user': string too long. Expected a string with maximum length 64.", "max_tokens must be at least 16",
+			"The context is large.", "Unknown parameter: 'api_key_id'.", "max_tokens exceeds the number of tokens of an answer",
+		},
+	} {
+		for _, message := range messages {
+			body := wire.Object("code", wire.Quoted("Client specified an invalid argument"), "error", wire.Quoted(message))
+			_, err := ask(t, &replies.Canned{Status: 400, Body: body}, false)
+			if e := eval.AsError(err); e == nil || e.Kind != kind {
+				t.Errorf("%s: got %v, want the kind %s", message, err, kind)
+			}
+		}
+	}
+}
+
 // Errors have the kind that decides about retries, whatever form the server gives them.
 func TestErrorsHaveTheirKind(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -18,6 +19,9 @@ type oddAnswer struct {
 func oddAnswers() map[string]oddAnswer {
 	two := calls(call("1", "f", `{"a":1.0}`), call("2", "g", `{"b":2}`))
 	done := candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: two}
+	spoken := candidate{Text: "Hi", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
+		eval.TextPiece{Text: "Hi"}, eval.OtherPiece{Other: json.RawMessage(`{"id":"a","transcript":"Hi","type":"audio"}`)},
+	}}
 	end := "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"
 	delta := func(text string) string {
 		return "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[" + text + "]}}]}\n\n"
@@ -59,6 +63,41 @@ func oddAnswers() map[string]oddAnswer {
 		"arguments that are no JSON": {
 			`{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\""}}]},"finish_reason":"length"}]}`,
 			candidate{Reason: "MAX_TOKENS", Vendor: "length", Parts: calls(call("", "f", `"{\"a\""`))},
+		},
+		"an empty call of old": { // as Snowflake
+			`{"choices":[{"message":{"content":"a","function_call":{"name":"","arguments":null}},"finish_reason":"stop"}]}`,
+			candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
+		},
+		"a delta next to the message": { // as Perplexity
+			`{"choices":[{"delta":{"content":"","role":"assistant"},"message":{"content":"a","role":"assistant"},"finish_reason":"stop"}]}`,
+			candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
+		},
+		"a delta alone": {`{"choices":[{"message":null,"delta":{"content":"a"}}]}`, candidate{Text: "a"}},
+		"an object as content": { // as Cloudflare, of a model that had to write JSON
+			`{"choices":[{"message":{"content":{"a": [1.0, "b"]}},"finish_reason":"stop"}]}`,
+			candidate{Text: `{"a":[1.0,"b"]}`, Reason: "STOP", Vendor: "stop"},
+		},
+		"a list as content":   {`{"choices":[{"message":{"content":[{"a":1},2]}}]}`, candidate{Text: `[{"a":1},2]`}},
+		"one part as content": {`{"choices":[{"message":{"content":{"type":"text","text":"a"}}}]}`, candidate{Text: "a"}},
+		"a custom tool": {
+			`{"choices":[{"message":{"tool_calls":[{"id":"1","type":"custom","custom":{"name":"f","input":"{\"a\":1} + 4"}}]},` +
+				`"finish_reason":"tool_calls"}]}`,
+			candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: calls(call("1", "f", `"{\"a\":1} + 4"`))},
+		},
+		"a custom tool in pieces": {
+			delta(`{"index":0,"id":"1","type":"custom","custom":{"name":"f","input":"{}"}}`) +
+				delta(`{"index":0,"custom":{"input":" "}}`) + end,
+			candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: calls(call("1", "f", `"{} "`))},
+		},
+		"speech": {
+			`{"choices":[{"message":{"content":null,"audio":{"id":"a","data":"AAAA","transcript":"Hi"}},"finish_reason":"stop"}]}`,
+			spoken,
+		},
+		"speech in pieces": {
+			`data: {"choices":[{"index":0,"delta":{"audio":{"id":"a","transcript":"H"}}}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"audio":{"data":"AA","transcript":"i"}}}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"audio":{"data":"AA"}},"finish_reason":"stop"}]}` + "\n\n",
+			spoken,
 		},
 		"no index, no reason": {`{"choices":[{"message":{"content":"a"}}]}`, candidate{Text: "a"}},
 		"reasons in capitals": {`{"choices":[{"message":{"content":"a"},"finish_reason":"STOP"}]}`, candidate{Text: "a", Reason: "STOP"}},
@@ -105,5 +144,38 @@ func TestOddAnswersAreRead(t *testing.T) {
 			c := got.Candidates[0]
 			expect.Same(t, "the candidate", candidate{c.Text, c.FinishReason, c.VendorReason, c.Pieces}, test.want)
 		})
+	}
+}
+
+// The audio of an answer is not lost, nor is a call that is no function, when they go back to the server.
+func TestOddAnswersGoBackAsTheyCame(t *testing.T) {
+	t.Parallel()
+	odd := oddAnswers()
+	for name, want := range map[string]string{
+		"speech in pieces":        `"audio":{"data":"AAAA","id":"a","transcript":"Hi"}`,
+		"a custom tool in pieces": `"tool_calls":[{"custom":{"name":"f","input":"{} "},"id":"1","type":"custom"}]`,
+		"an object as content":    `"content":{"a":[1.0,"b"]}`,
+	} {
+		got, err := ask(t, &replies.Canned{Body: []byte(odd[name].body)}, strings.HasPrefix(odd[name].body, "data:"))
+		expect.OK(t, err)
+		if raw := string(got.Candidates[0].Raw); !strings.Contains(raw, want) {
+			t.Errorf("%s: got %s, want %s in it", name, raw, want)
+		}
+	}
+}
+
+func TestUsageOfAStreamIsItsLast(t *testing.T) {
+	t.Parallel()
+	last := `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],`
+	usage := `"usage":{"prompt_tokens":14,"completion_tokens":2,"total_tokens":16}`
+	for name, end := range map[string]string{
+		"of its own":             last + `"usage":{"prompt_tokens":15,"completion_tokens":2,"total_tokens":17}}` + "\n\n" + `data: {"choices":[],` + usage + "}\n\n",
+		"in the vendor's member": last + `"x_groq":{"id":"r",` + usage + "}}\n\n",
+	} {
+		got, err := ask(t, &replies.Canned{Body: []byte(end)}, true)
+		expect.OK(t, err)
+		if u := got.Usage; u == nil || u.PromptTokens != 14 || u.TotalTokens != 16 {
+			t.Errorf("%s: got the usage %+v, want 14 of 16 tokens", name, u)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 
@@ -94,13 +95,14 @@ func (e *ending) reason() string {
 	return e.status
 }
 
-func (e *ending) check(out *eval.Candidate) error {
+func (e *ending) check() error {
 	switch e.status {
 	case "failed":
 		return eval.Errorf(eval.KindStatus, "the response failed, and the service does not say why")
 	case "queued", "in_progress":
-		if out.HasContent() {
-			return eval.Errorf(eval.KindTruncated, "the response is not complete: its status is %q", e.status)
+		return &eval.Error{
+			Kind: eval.KindTruncated, Retry: eval.RetryNever, // the same request would be put off again
+			Message: fmt.Sprintf("the response is not complete: its status is %q, and evalrun does not wait for it", e.status),
 		}
 	}
 	return nil
@@ -125,7 +127,7 @@ func responsesCandidate(items []json.RawMessage, end ending) (eval.Candidate, er
 		}
 	}
 	r.pieces.Fill(&out)
-	if err := end.check(&out); err != nil {
+	if err := end.check(); err != nil {
 		return out, err
 	}
 	if err := wire.End(&out, end.reason()); err != nil {
@@ -161,8 +163,8 @@ func (r *itemReader) item(raw json.RawMessage) error {
 	case "reasoning":
 		r.more = true
 		r.think(f)
-	case "function_call":
-		if err := r.call(f); err != nil {
+	case "function_call", "custom_tool_call":
+		if err := r.call(f, kind == "custom_tool_call"); err != nil {
 			return err
 		}
 	default:
@@ -180,21 +182,30 @@ func (r *itemReader) think(f wire.Fields) {
 	r.pieces.AddThought(text)
 }
 
-func (r *itemReader) call(f wire.Fields) error {
-	var id, item, name string
-	if err := cmp.Or(f.Take("call_id", &id), f.Take("id", &item), f.Take("name", &name)); err != nil {
+// call reads a call. That of a custom tool has a text as input, and no arguments.
+func (r *itemReader) call(f wire.Fields, custom bool) error {
+	var id, item, name, input string
+	if err := cmp.Or(f.Take("call_id", &id), f.Take("id", &item), f.Take("name", &name), f.Take("input", &input)); err != nil {
 		return err
 	}
 	if name == "" {
 		return &wire.ShapeError{Field: "function_call.name", Found: "nothing"}
 	}
 	args := wire.Arguments(wire.ArgumentsIn(f["arguments"]))
+	if custom {
+		args = wire.Quoted(input)
+	}
 	r.pieces.AddCall(&eval.FunctionCall{ID: cmp.Or(id, item), Name: name, Args: args})
 	return nil
 }
 
 func (r *itemReader) parts(message wire.Fields) error {
 	var all []json.RawMessage
+	var plain string
+	if wire.Read(message["content"], &plain) == nil { // some servers write a text instead of parts
+		r.pieces.AddText(plain)
+		return r.pieces.Size()
+	}
 	if err := message.Take("content", &all); err != nil {
 		return err
 	}

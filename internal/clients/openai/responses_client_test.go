@@ -27,6 +27,9 @@ func TestEndingsFollowTheStatus(t *testing.T) {
 		"filtered":      {message, `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`, "SAFETY", "incomplete"},
 		"for no reason": {message, `"status":"incomplete"`, "OTHER", "incomplete"},
 		"no status":     {message, `"x":1`, "", ""},
+		"a text":        {`{"type":"message","content":"a"}`, `"status":"completed"`, "STOP", "completed"},
+		"custom":        {custom, `"status":"completed"`, "TOOL_CALLS", "completed"},
+		"vendor's tool": {call + `,{"type":"web_search_call","id":"w","status":"completed"}`, `"status":"completed"`, "TOOL_CALLS", "completed"},
 	} {
 		got, err := fetch(t, &replies.Canned{Body: []byte(`{"output":[` + test.output + `],` + test.end + `}`)}, false)
 		expect.OK(t, err)
@@ -34,11 +37,13 @@ func TestEndingsFollowTheStatus(t *testing.T) {
 		expect.Same(t, name, []string{c.FinishReason, c.VendorReason}, []string{test.reason, test.vendor})
 	}
 	for status, kind := range map[string]eval.ErrorKind{
-		"in_progress": eval.KindTruncated, "cancelled": eval.KindTruncated, "failed": eval.KindStatus,
+		"queued": eval.KindTruncated, "in_progress": eval.KindTruncated, "cancelled": eval.KindTruncated, "failed": eval.KindStatus,
 	} {
-		if _, err := fetch(t, &replies.Canned{Body: []byte(`{"output":[` + message + `],"status":"` + status + `"}`)}, false); err == nil ||
-			eval.AsError(err).Kind != kind {
-			t.Errorf("%s: got %v, want an error of kind %s", status, err, kind)
+		for _, output := range []string{"", message} {
+			_, err := fetch(t, &replies.Canned{Body: []byte(`{"output":[` + output + `],"status":"` + status + `"}`)}, false)
+			if err == nil || eval.AsError(err).Kind != kind || kind == eval.KindTruncated && !strings.Contains(err.Error(), status) {
+				t.Errorf("%s: got %v, want an error of kind %s that names the status", status, err, kind)
+			}
 		}
 	}
 }
@@ -75,9 +80,13 @@ func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 	for _, piece := range []string{`{\"n\":`, `1.0}`} {
 		call += event(`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"` + piece + `"}`)
 	}
+	call += event(`{"type":"response.output_item.added","output_index":1,"item":{"type":"custom_tool_call","call_id":"2","name":"g","input":""}}`) +
+		event(`{"type":"response.custom_tool_call_input.delta","output_index":1,"delta":"4 + 4"}`)
 	got, err := fetch(t, &replies.Canned{Body: []byte(call + last)}, true)
 	expect.OK(t, err)
-	want := []eval.FunctionCall{{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0}`)}}
+	want := []eval.FunctionCall{
+		{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0}`)}, {ID: "2", Name: "g", Args: json.RawMessage(`"4 + 4"`)},
+	}
 	expect.Same(t, "a call in pieces", got.Candidates[0].FunctionCalls(), want)
 	if _, err := fetch(t, &replies.Canned{Body: []byte(text + event("[DONE]"))}, true); err == nil ||
 		eval.AsError(err).Kind != eval.KindTruncated {
@@ -105,20 +114,24 @@ func TestErrorsInStreamsHaveTheirKind(t *testing.T) {
 	}
 }
 
+const custom = `{"type":"custom_tool_call","call_id":"2","name":"g","input":"4 + 4"}`
+
 func TestItemsGoBackAsTheyCame(t *testing.T) {
 	t.Parallel()
 	items := `{"id":"r1","type":"reasoning","summary":[],"encrypted_content":"x"},` +
-		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`
+		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},` + custom
 	got, err := fetch(t, &replies.Canned{Body: []byte(`{"output":[` + items + `],"status":"completed"}`)}, false)
 	expect.OK(t, err)
-	turn := eval.AnsweredCall{Response: *got, Results: []eval.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
+	expect.Same(t, "the input of a custom tool", string(got.Candidates[0].FunctionCalls()[1].Args), `"4 + 4"`)
+	turn := eval.AnsweredCall{Response: *got, Results: []eval.CallResult{{ID: "1", Name: "f", Text: "ok"}, {ID: "2", Name: "g", Text: "8"}}}
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}
 	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: canary, Transport: canned})
 	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})})
 	expect.OK(t, err)
-	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,{"type":"function_call_output","call_id":"1","output":"ok"}]}`)
+	results := `{"type":"function_call_output","call_id":"1","output":"ok"},{"type":"custom_tool_call_output","call_id":"2","output":"8"}`
+	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,`+results+`]}`)
 	expect.Same(t, "where it goes", seen.URL.Path+seen.Header.Get("Authorization"), "/v1/responsesBearer "+canary)
 }
 

@@ -23,12 +23,14 @@ type responsesAssembly struct {
 }
 
 type responsesStream struct {
-	item                json.RawMessage // complete if done, and otherwise its beginning
-	done                bool
-	text, refusal, args strings.Builder
-	judged              int  // the length of the text that ends were compared with
-	differs             bool // an end has another text than its pieces
-	ending              wire.StreamEnd
+	item json.RawMessage // complete if done, and otherwise its beginning
+	done bool
+
+	text, refusal, args, input strings.Builder
+
+	judged  int  // the length of the text that ends were compared with
+	differs bool // an end has another text than its pieces
+	ending  wire.StreamEnd
 }
 
 func (a *responsesAssembly) Add(data []byte) (text bool, err error) {
@@ -76,6 +78,8 @@ func (a *responsesAssembly) event(kind string, f wire.Fields, data []byte) (text
 		return a.grow(f, func(g *responsesStream) *strings.Builder { return &g.refusal })
 	case "response.function_call_arguments.delta":
 		return a.grow(f, func(g *responsesStream) *strings.Builder { return &g.args })
+	case "response.custom_tool_call_input.delta":
+		return a.grow(f, func(g *responsesStream) *strings.Builder { return &g.input })
 	case "":
 		if _, whole := f["output"]; whole { // a complete answer instead of a stream
 			return true, a.end(f)
@@ -199,6 +203,9 @@ func (g *responsesStream) whole() json.RawMessage {
 	}
 	if g.args.Len() > 0 {
 		item["arguments"] = wire.Quoted(g.args.String())
+	}
+	if g.input.Len() > 0 {
+		item["input"] = wire.Quoted(g.input.String())
 	}
 	return wire.Encode(item)
 }

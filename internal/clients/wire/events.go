@@ -134,14 +134,17 @@ func isField(line []byte) bool {
 	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
 }
 
-// stray collects the lines after a line that is not a field, until they show what they are.
+// stray collects the lines after a line that is not a field, until they show what they are. Some servers made up a field for
+// errors.
 func (e *eventChunks) stray(line []byte) error {
-	text := bytes.Clone(line)
+	text := bytes.Clone(bytes.TrimPrefix(line, errorField))
 	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
 		text = append(append(text, '\n'), e.lines.Bytes()...)
 	}
 	return &strayError{text}
 }
+
+var errorField = []byte("error:")
 
 // strayError is text outside of events.
 type strayError struct{ text []byte }

@@ -139,6 +139,10 @@ func TestStreamsThatAreNoAnswerAreErrors(t *testing.T) {
 		"an error event without a line": {"event: error\ndata: {\"error\":{\"code\":503,\"message\":\"busy\"}}", sse, eval.KindStatus, "busy"},
 		"an error between events":       {"data: {\"a\":1}\n\n{\"error\":{\"code\":500,\"message\":\"oh\"}}\n", sse, eval.KindStatus, "oh"},
 		"an error over several lines":   {"data: {\"a\":1}\n\n{\"error\":\n{\"code\":401,\n\"message\":\"no\"}}\n", sse, eval.KindAuth, "no"},
+		"an error as a field":           {"data: {\"a\":1}\n\nerror: {\"code\":500,\"message\":\"oh\"}\n\n", sse, eval.KindStatus, "oh"},
+		"an error field behind the end mark": {
+			"data: {\"a\":1}\n\ndata: [DONE]\n\nerror: {\"code\":500,\"message\":\"late\"}\n\n", sse, eval.KindStatus, "late",
+		},
 		"an error behind the end mark": {
 			"data: {\"a\":1}\n\ndata: [DONE]\n\ndata: {\"error\":{\"code\":500,\"message\":\"late\"}}\n\n", sse,
 			eval.KindStatus, "late",

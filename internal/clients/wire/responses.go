@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -108,14 +109,34 @@ func toolsResponses(tools []eval.Declaration) json.RawMessage {
 
 func itemsResponses(r *eval.Request) []json.RawMessage {
 	var out []json.RawMessage
+	custom := customCalls(r.Contents)
 	for i := range r.Contents {
-		out = append(out, turnResponses(&r.Contents[i])...)
+		out = append(out, turnResponses(&r.Contents[i], custom)...)
 	}
 	return out
 }
 
+// customCalls returns the ids of calls of custom tools, whose results have a type of their own.
+func customCalls(contents []eval.Content) []string {
+	var ids []string
+	for i := range contents {
+		for _, p := range contents[i].Parts {
+			raw, ok := p.(eval.RawPart)
+			if !ok || typeOf(raw.Raw) != "custom_tool_call" {
+				continue
+			}
+			var call struct {
+				ID string `json:"call_id"`
+			}
+			_ = json.Unmarshal(raw.Raw, &call) // the service checks it
+			ids = append(ids, call.ID)
+		}
+	}
+	return ids
+}
+
 // turnResponses writes a turn as items, one for each result of a call. Recorded items stay unchanged.
-func turnResponses(c *eval.Content) []json.RawMessage {
+func turnResponses(c *eval.Content, custom []string) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}
 	}
@@ -126,8 +147,11 @@ func turnResponses(c *eval.Content) []json.RawMessage {
 			continue
 		}
 		if back, ok := p.(eval.ResultPart); ok {
-			out = append(out, typed("function_call_output", field{"call_id", Quoted(back.Result.ID)},
-				field{"output", resultText(back.Result)}))
+			kind := "function_call_output"
+			if slices.Contains(custom, back.Result.ID) {
+				kind = "custom_tool_call_output"
+			}
+			out = append(out, typed(kind, field{"call_id", Quoted(back.Result.ID)}, field{"output", resultText(back.Result)}))
 			continue
 		}
 		content = append(content, partResponses(p, c.Role == eval.RoleModel))

@@ -128,7 +128,7 @@ const maxTrailing = 64 << 10
 // there may be comments and events that add no text.
 func stray(text []byte, out assembler) error {
 	var known *eval.Error
-	text = bytes.TrimSpace(text)
+	text = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(text), errorField))
 	switch {
 	case len(text) == 0:
 		return nil

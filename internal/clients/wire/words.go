@@ -23,9 +23,14 @@ var statusOf = map[string]int{
 var (
 	spentPhrase = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
-	tooLongPhrase = regexp.MustCompile(`(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|` +
-		`context (length|window) (exceeded|of this model)|` +
-		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`)
+	tooLongPhrase = regexp.MustCompile(`(?i)(maximum|max|exceeds?|exceeded|available) (the )?(available )?(model'?s )?(maximum )?context|` +
+		`context (length|window) (exceeded|of this model)|longer than (the|this) model'?s (maximum )?context|` +
+		`(input|prompt|requested) tokens? (count )?(\([\d, ]+\) )?exceeds? (the |this )?(model'?s )?(configured |maximum )?(limit|number of tokens|context)|` +
+		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of|` +
+		"inputs`? tokens \\+ `?max_new_tokens`? must be")
+	wrongKeyPhrase = regexp.MustCompile(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
+		`\bapi[ _-]key (is |was )?(not valid|invalid|incorrect|wrong|missing|not found|expired|revoked)\b|` +
+		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b`)
 )
 
 // classify derives the kind of an error from the vendor's words.
@@ -49,6 +54,8 @@ func (b *errorBody) classify(e *eval.Error) {
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
+	case e.Status != http.StatusTooManyRequests && wrongKeyPhrase.MatchString(b.Message):
+		e.Kind = eval.KindAuth // some services answer a wrong key with 400
 	}
 }
 
