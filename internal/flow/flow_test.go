@@ -67,7 +67,7 @@ func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 		{eval.KindTransport, 0, byKind, 5},
 		{eval.KindTimeout, 0, byKind, 5},
 		{eval.KindTruncated, 0, byKind, 5},
-		{eval.KindMalformed, 0, byKind, 5},
+		{eval.KindMalformed, 0, byKind, 2},
 		{eval.KindQuota, 429, byKind, 5},
 		{eval.KindQuota, 429, eval.RetryNever, 1},
 		{eval.KindTransport, 0, eval.RetryNever, 1},

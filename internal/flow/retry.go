@@ -114,6 +114,9 @@ func described(err error) error {
 // waitToRetry waits for the next attempt; false when there is none.
 func (r *retry) waitToRetry(ctx context.Context, a *attempt, e *eval.Error, n int) bool {
 	most := cmp.Or(a.most, r.policy.Attempts)
+	if e.Kind == eval.KindMalformed { // it arrived, and was paid for: the next one most likely has the same shape
+		most = min(most, 2)
+	}
 	if n >= most || !passing(e) || r.policy.Waits.stopped() || !r.take(e) {
 		return false
 	}
