@@ -375,6 +375,10 @@ func servicesBlock() yaml.Block {
 				"maxTokensField", yaml.Word(maxTokensFields()...),
 				"What openai servers call `maxOutputTokens`; max_completion_tokens when not given.",
 			),
+			key(
+				"resendReasoning", yaml.Bool,
+				"Whether what the model thought goes back to openai servers in a conversation; as the vendor wants it when not given.",
+			),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
 			key("limits", serviceLimitsBlock().Shape(), "Limits of this service. Those of the suite cap the sum of all."),
 		},

@@ -35,6 +35,7 @@ type NamedService struct {
 	HeaderPrefix   string      // start of the service's own headers; "" means the default
 	NoMetadata     bool        // do not request the metadata of models
 	MaxTokensField string      // "" means the field of the protocol
+	Resend         wire.Resend // of thoughts in a conversation
 	Limits         Limits      // concurrency and rates
 	TLS            *tls.Config // nil uses the system's
 
@@ -112,7 +113,8 @@ func (s *NamedService) definition() map[string]string {
 		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
-		"tls": s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
+		"resendReasoning": string(s.Resend),
+		"tls":             s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
 	}
 }
 
@@ -192,7 +194,7 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	}
 	v := vendorOf(s.Name, m)
 	if v != nil {
-		s.Vendor, s.Protocol, s.NoMetadata = v.Name, v.Protocol, v.NoMetadata
+		s.Vendor, s.Protocol, s.NoMetadata, s.Resend = v.Name, v.Protocol, v.NoMetadata, v.Resend
 	}
 	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
 		s.Protocol = yaml.WordOf(m.Get("protocol"), eval.ProtocolNames()...)
@@ -209,6 +211,11 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	}
 	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", eval.OpenAI)
 	m.Get("maxTokensField").Word(maxTokensFields()...)
+	if l.ofProtocol(s, m, "resendReasoning", eval.OpenAI); m.Has("resendReasoning") {
+		if s.Resend = wire.ResendAlways; !m.Get("resendReasoning").Bool() {
+			s.Resend = wire.ResendNever
+		}
+	}
 	if m.Has("metadata") {
 		s.NoMetadata = !m.Get("metadata").Bool()
 	}

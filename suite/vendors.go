@@ -46,7 +46,7 @@ func (l *loader) vendorService(n yaml.Node, name string) *NamedService {
 		return one
 	}
 	v := wire.VendorNamed(name)
-	s := &NamedService{Name: name, Protocol: v.Protocol, Vendor: name, BaseURL: v.BaseURL, pos: n.Pos()}
+	s := &NamedService{Name: name, Protocol: v.Protocol, Vendor: name, BaseURL: v.BaseURL, Resend: v.Resend, pos: n.Pos()}
 	if v.BaseURL == "" {
 		n.Errorf("add `services: {"+name+": {baseUrl: "+v.Address+"}}`", "%s has another address for each customer", name)
 	} else if l.fillFromVendor(s, v); !l.refusesService(n, v.BaseURL) {

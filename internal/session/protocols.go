@@ -134,7 +134,7 @@ func (c *contact) server() wire.Server {
 	return wire.Server{
 		BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path,
 		Headers: c.headers(), Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections,
-		ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField, TLS: c.TLS,
+		ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField, Resend: c.Resend, TLS: c.TLS,
 	}
 }
 

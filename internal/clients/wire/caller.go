@@ -32,7 +32,9 @@ type Server struct {
 	// MaxTokensField names the field with the limit of output tokens, for chat-completions servers that do
 	// not know max_completion_tokens. Optional; other protocols ignore it.
 	MaxTokensField string
-	TLS            *tls.Config // Optional: replaces the certificates of the system
+	// Resend says which thoughts go back in a conversation of chat completions.
+	Resend Resend
+	TLS    *tls.Config // Optional: replaces the certificates of the system
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 
@@ -129,7 +131,7 @@ func (c *Caller) Generate(ctx context.Context, call *eval.Call, p Protocol, form
 	if err := p.Check(&call.Request); err != nil {
 		return nil, c.Unsendable(err)
 	}
-	body := p.Body(&call.Request, options{MaxTokensField: c.Server.MaxTokensField})
+	body := p.Body(&call.Request, options{MaxTokensField: c.Server.MaxTokensField, Resend: c.Server.Resend})
 	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, form)
 }
 

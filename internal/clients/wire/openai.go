@@ -3,10 +3,12 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // OpenAI returns the protocol of chat completions, which many servers speak.
@@ -65,7 +67,7 @@ func audioFormat(mime string) string {
 
 func writeOpenAI(m *members, r *eval.Request, o options) {
 	m.add("model", Quoted(r.Model))
-	m.add("messages", list(messagesOpenAI(r)))
+	m.add("messages", list(messagesOpenAI(r, o.Resend)))
 	m.sampling()
 	m.add(cmp.Or(o.MaxTokensField, "max_completion_tokens"), optional(m.config.MaxOutputTokens))
 	if len(m.config.StopSequences) > 0 {
@@ -132,15 +134,45 @@ func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
 	return list(out)
 }
 
-func messagesOpenAI(r *eval.Request) []json.RawMessage {
+func messagesOpenAI(r *eval.Request, thoughts Resend) []json.RawMessage {
 	var out []json.RawMessage
 	if r.System != "" {
 		out = append(out, object(field{"role", Quoted("system")}, field{"content", Quoted(r.System)}))
 	}
+	asked := lastQuestion(r.Contents)
 	for i := range r.Contents {
-		out = append(out, turnOpenAI(&r.Contents[i])...)
+		messages := turnOpenAI(&r.Contents[i])
+		if thoughts == ResendNever || thoughts == ResendInLoop && i < asked {
+			for k := range messages {
+				messages[k] = withoutThoughts(messages[k])
+			}
+		}
+		out = append(out, messages...)
 	}
 	return out
+}
+
+// lastQuestion returns the index of the last turn of the user that is not results of calls, -1 if there is none.
+func lastQuestion(contents []eval.Content) int {
+	for i := range slices.Backward(contents) {
+		isResult := func(p eval.Part) bool { _, ok := p.(eval.ResultPart); return ok }
+		if contents[i].Role == eval.RoleUser && !slices.ContainsFunc(contents[i].Parts, isResult) {
+			return i
+		}
+	}
+	return -1
+}
+
+// withoutThoughts returns a message without the members in which servers send what the model thought.
+func withoutThoughts(message json.RawMessage) json.RawMessage {
+	thoughts := []string{"reasoning", "reasoning_content", "reasoning_text", "reasoning_details"}
+	out := wirejson.OpenObject("{")
+	for name, value := range wirejson.Members(message) {
+		if !slices.Contains(thoughts, name) {
+			out = append(out.Member(name), value...)
+		}
+	}
+	return json.RawMessage(append(out, '}'))
 }
 
 // turnOpenAI writes a turn as messages, one for each result of a call. Recorded messages stay unchanged.

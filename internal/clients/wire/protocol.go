@@ -29,7 +29,19 @@ type options struct {
 	// MaxTokensField is the field for maxOutputTokens in chat completions. Optional, default
 	// max_completion_tokens.
 	MaxTokensField string
+	// Resend says which thoughts of the model go back in a conversation of chat completions.
+	Resend Resend
 }
+
+// Resend says which thoughts of the model go back in a conversation.
+type Resend string
+
+// Ways of resending thoughts.
+const (
+	ResendAlways Resend = ""
+	ResendNever  Resend = "never"
+	ResendInLoop Resend = "inLoop" // those of the tool calls since the user last spoke
+)
 
 // all is made once, because every case looks up its protocol.
 var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })

@@ -146,6 +146,22 @@ func TestToolLoopsAreSent(t *testing.T) {
 {"type":"tool_result","tool_use_id":"c2","content":"no such order","is_error":true}]}]}`}.check(t, &r)
 }
 
+// Some servers refuse what their own models thought, and others want it back with the calls of tools.
+func TestThoughtsGoBackAsTheServiceWantsThem(t *testing.T) {
+	t.Parallel()
+	thought := func(name string) string { return `{"role":"assistant","` + name + `":"so","content":"a"}` }
+	r := loop(raw(thought("reasoning")))
+	r.Contents = append([]eval.Content{
+		user(say("Hi")), {Role: eval.RoleModel, Parts: []eval.Part{raw(thought("reasoning_content"))}},
+	}, r.Contents...)
+	for resend, want := range map[Resend][]bool{ResendAlways: {true, true}, ResendNever: {false, false}, ResendInLoop: {false, true}} {
+		body := string(OpenAI().Body(&r, options{Resend: resend}))
+		got := []bool{strings.Contains(body, thought("reasoning_content")), strings.Contains(body, thought("reasoning"))}
+		expect.Same(t, "which thoughts go back: "+string(resend), got, want)
+		expect.Same(t, "the answers that go back", strings.Count(body, `"content":"a"`), 2)
+	}
+}
+
 func TestToolsAreSent(t *testing.T) {
 	t.Parallel()
 	r := plain()

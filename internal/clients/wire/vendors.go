@@ -22,6 +22,7 @@ type Vendor struct {
 	HeaderPrefix   string // "" means the default of the protocol
 	Path           string // "" means the path of the protocol
 	MaxTokensField string // "" means the field of the protocol
+	Resend         Resend // of thoughts in a conversation
 	NoMetadata     bool   // the service does not describe its models
 	Model          string // an example of a model id
 	Page           string // where keys and models are documented
@@ -70,11 +71,12 @@ func hosted() []Vendor {
 		},
 		{
 			Name: "groq", Protocol: eval.OpenAI, BaseURL: "https://api.groq.com/openai/v1", KeyEnv: []string{"GROQ_API_KEY"},
-			Model: "llama-3.1-8b-instant", Page: "https://console.groq.com/docs/models",
+			Resend: ResendNever,
+			Model:  "llama-3.1-8b-instant", Page: "https://console.groq.com/docs/models",
 		},
 		{
 			Name: "deepseek", Protocol: eval.OpenAI, BaseURL: "https://api.deepseek.com/v1", KeyEnv: []string{"DEEPSEEK_API_KEY"},
-			MaxTokensField: olderField, Model: "deepseek-chat", Page: "https://api-docs.deepseek.com/",
+			MaxTokensField: olderField, Resend: ResendInLoop, Model: "deepseek-chat", Page: "https://api-docs.deepseek.com/",
 		},
 		{
 			Name: "xai", Protocol: eval.OpenAI, BaseURL: "https://api.x.ai/v1", KeyEnv: []string{"XAI_API_KEY"},
