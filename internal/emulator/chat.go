@@ -46,6 +46,10 @@ type chatCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`
 	Function chatFunction `json:"function"`
+	Custom   struct {
+		Name  string `json:"name"`
+		Input string `json:"input"`
+	} `json:"custom"`
 }
 
 type chatFunction struct {
@@ -120,7 +124,13 @@ func (q *convertedRequest) chatMessage(m *chatMessage) *problem {
 		if text != "" || len(m.ToolCalls) == 0 {
 			q.say(eval.RoleModel, textPart(text))
 		}
-		for _, c := range m.ToolCalls {
+		for i, c := range m.ToolCalls {
+			switch {
+			case c.Type == "custom":
+				c.Function = chatFunction{Name: c.Custom.Name, Arguments: encoded(map[string]string{"input": c.Custom.Input})}
+			case !isText(c.Function.Arguments):
+				return badRequest("tool_calls[%d].function.arguments must be a text with JSON", i)
+			}
 			if p := q.call(c.ID, c.Function.Name, c.Function.Arguments); p != nil {
 				return p
 			}

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -143,7 +144,8 @@ type convertedRequest struct {
 	stream bool
 	usage  bool // a stream ends with the usage
 
-	names map[string]string // names of functions, by the ids of their calls
+	names    map[string]string // names of functions, by the ids of their calls
+	answered []string          // ids of calls with a result
 }
 
 // ask serves a protocol's requests for answers.
@@ -156,7 +158,7 @@ func (e *Emulator) ask(method string, in answerWriter, read func(body []byte) (*
 		}
 		m, real, p := e.modelOf(q.Model)
 		if p == nil {
-			p = q.checkModel(m, real)
+			p = q.checkModel(m, real).inWordsOf(method)
 		}
 		if p != nil {
 			in.fail(w, p)
@@ -183,6 +185,9 @@ func (e *Emulator) readOther(r *http.Request, method string,
 	if p != nil {
 		return nil, p
 	}
+	if p := checkShapes(method, body); p != nil {
+		return nil, p
+	}
 	q, p := read(body)
 	if p != nil {
 		return nil, p
@@ -191,7 +196,7 @@ func (e *Emulator) readOther(r *http.Request, method string,
 	if q.Model == "" {
 		return nil, badRequest("model is required")
 	}
-	return q, q.check()
+	return q, cmp.Or(q.checkAnswered(), q.check().inWordsOf(method))
 }
 
 // modelOf returns a model that answers prompts. real is the model behind an alias.
@@ -251,6 +256,7 @@ func (q *convertedRequest) result(id, text string, failed bool) *problem {
 	if !ok {
 		return badRequest("there is a result for the call %q, and no call of the model with this id before it", id)
 	}
+	q.answered = append(q.answered, id)
 	response := json.RawMessage(text)
 	if !isObject(response) || !json.Valid(response) {
 		key := "result"

@@ -173,6 +173,9 @@ func (q *convertedRequest) block(role string, b *messageBlock) *problem {
 		}
 		q.say(role, wirePart{InlineData: &blob{MimeType: b.Source.MediaType, Data: b.Source.Data}})
 	case "tool_use":
+		if !isObject(b.Input) {
+			return badRequest("input must be an object")
+		}
 		return q.call(b.ID, b.Name, b.Input)
 	case "tool_result":
 		inside, p := blocks(b.Content)

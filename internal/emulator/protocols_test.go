@@ -74,7 +74,7 @@ rules:
     reasoning: A capital is wanted, and nothing else.
     reply: "Paris, of course: 100 % “sure” 😄"
   - match: {text: "*long*"}
-    reply: "one two three four five six seven eight nine ten"
+    reply: "one two three four five six seven eight nine ten eleven twelve 13 14 15 16"
   - match: {text: "*insult*"}
     reply: never shown
     safetyRatings: [{category: HARM_CATEGORY_HARASSMENT, probability: HIGH}]
@@ -107,9 +107,9 @@ rules:
 		expect.Same(t, "the end", france.FinishReason, "STOP")
 		expect.Same(t, "the thought", france.Pieces[0].(eval.ReasoningPiece).Reasoning, "A capital is wanted, and nothing else.")
 		long := asking("Something long", stream)
-		long.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(3)}
+		long.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(16)}
 		cut := ask(long)
-		expect.Same(t, "a cut one", []string{cut.Text, cut.FinishReason}, []string{"one two thre", "MAX_TOKENS"})
+		expect.Same(t, "a cut one", []string{cut.Text, cut.FinishReason}, []string{"one two three four five six seven eight nine ten eleven twelve 1", "MAX_TOKENS"})
 		expect.Same(t, "a block", ask(asking("an insult", stream)).Block(), "SAFETY")
 		expect.Same(t, "a blocked prompt", ask(asking("a bomb", stream)).Block(), "SAFETY")
 		system := asking("x", stream)
@@ -263,6 +263,7 @@ func TestFilesVectorsAndCountsAreServed(t *testing.T) {
 func TestRefusedRequestsSayWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	server := start(t, "rules: []", emulator.Options{AnyModel: true})
+	const chat, question = "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}]`
 	for _, test := range []struct{ path, body, want string }{
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}`, `model is required`},
 		{"/chat/completions", `{"model":"m","messages":[]}`, `messages needs a message`},
@@ -275,8 +276,30 @@ func TestRefusedRequestsSayWhatTheyLack(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}],"tool_choice":"must"}`, `tool_choice`},
 		{
 			"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":"warm"}`,
-			`temperature cannot be a string`,
+			`temperature must be of the type number, not string`,
 		},
+		{chat, question + `,"temperature":2.5}`, `temperature must be from 0 to 2`},
+		{chat, question + `,"max_tokens":0}`, `max_tokens must be at least 1`},
+		{chat, question + `,"max_tokens":1.5}`, `max_tokens must be a whole number`},
+		{chat, question + `,"n":0}`, `n must be from 1 to 128`},
+		{chat, question + `,"stream":"true"}`, `stream must be of the type boolean`},
+		{chat, question + `,"thread":"t_1"}`, `thread is not emulated`},
+		{chat, question + `,"tools":[{"type":"function","function":{"name":"a b"}}]}`, `tools[0].function.name: `},
+		{chat, question + `,"tool_choice":{"type":"function","function":{"name":"f"}}}`, `tool_choice.mode is ANY`},
+		{
+			chat, `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` +
+				`{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"y"}]}`,
+			`the call "c" of the model has no result`,
+		},
+		{chat, `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` +
+			`{"id":"c","type":"function","function":{"name":"f","arguments":{}}}]}]}`, `arguments must be a text`},
+		{"/v1/responses", `{"model":"m","input":"x","max_output_tokens":15}`, `max_output_tokens must be at least 16`},
+		{"/v1/responses", `{"model":"m","input":"x","previous_response_id":"r"}`, `previous_response_id is not emulated`},
+		{"/v1/responses", `{"model":"m","input":"x","background":true}`, `background is not emulated`},
+		{"/v1/responses", `{"model":"m","input":[{"type":"item_reference","id":"i"}]}`, `input[0]: item_reference is not emulated`},
+		{"/v1/messages", `{"model":"m","max_tokens":5,"temperature":1.5,"messages":[]}`, `temperature must be from 0 to 1`},
+		{"/v1/messages", `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":"{"}]}]}`, `input must be an object`},
 		{"/v1/responses", `{"model":"m","input":[]}`, `input needs a message`},
 		{"/responses", `{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"y"}]}`, `input[0]: there is a result`},
 		{"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"x"}]}`, `"type":"invalid_request_error"`},
@@ -288,7 +311,7 @@ func TestRefusedRequestsSayWhatTheyLack(t *testing.T) {
 		expect.OK(t, err)
 		data, err := io.ReadAll(resp.Body)
 		expect.OK(t, err, resp.Body.Close())
-		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(strings.ReplaceAll(string(data), "&#34;", `"`), test.want) {
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(strings.NewReplacer("&#34;", `"`, `\"c\"`, `"c"`).Replace(string(data)), test.want) {
 			t.Errorf("%s %s: got %d %s, want 400 and %q", test.path, test.body, resp.StatusCode, data, test.want)
 		}
 	}

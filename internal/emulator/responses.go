@@ -89,7 +89,12 @@ func readResponses(body []byte) (*convertedRequest, *problem) {
 
 func (q *convertedRequest) item(one *item) *problem {
 	switch one.Type {
+	case "item_reference":
+		return badRequest("item_reference is not emulated: this server keeps no state between requests")
 	case "function_call":
+		if !isText(one.Arguments) {
+			return badRequest("arguments must be a text with JSON")
+		}
 		return q.call(one.CallID, one.Name, one.Arguments)
 	case "function_call_output":
 		parts, p := itemParts(one.Output)

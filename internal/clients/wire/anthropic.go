@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Anthropic returns the protocol of Anthropic's Messages API.
@@ -206,7 +208,7 @@ func blocksAnthropic(c *eval.Content) []json.RawMessage {
 func blockAnthropic(p eval.Part) json.RawMessage {
 	switch p := p.(type) {
 	case eval.RawPart:
-		return p.Raw
+		return sendable(p.Raw)
 	case eval.ImagePart:
 		return typed("image", field{"source", sourceAnthropic(p.Image)})
 	case eval.DataPart:
@@ -221,6 +223,17 @@ func blockAnthropic(p eval.Part) json.RawMessage {
 		return typed("text", field{"text", Quoted(p.Text)})
 	}
 	return nil
+}
+
+// sendable returns a block as it came, unless it is a call whose arguments the model did not write as JSON. The vendor refuses
+// those, so that they go back as a text in an object.
+func sendable(raw json.RawMessage) json.RawMessage {
+	var f Fields
+	if typeOf(raw) != "tool_use" || Read(raw, &f) != nil || f["input"] == nil || bytes.HasPrefix(f["input"], []byte("{")) {
+		return raw
+	}
+	f["input"] = object(field{"invalidJSON", f["input"]})
+	return json.RawMessage(append(AppendMembers(wirejson.OpenObject("{"), f), '}'))
 }
 
 func sourceAnthropic(file *eval.Image) json.RawMessage {

@@ -144,6 +144,10 @@ func TestToolLoopsAreSent(t *testing.T) {
 {"role":"assistant","content":[` + think + `,` + call + `]},{"role":"user","content":[
 {"type":"tool_result","tool_use_id":"c1","content":"shipped"},
 {"type":"tool_result","tool_use_id":"c2","content":"no such order","is_error":true}]}]}`}.check(t, &r)
+	r.Contents = r.Contents[:2]
+	r.Contents[1].Parts = []eval.Part{raw(`{"type":"tool_use","id":"c1","name":"f","input":"{\"n\":"}`)}
+	bodies{2: `{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":"Hi"},
+{"role":"assistant","content":[{"id":"c1","input":{"invalidJSON":"{\"n\":"},"name":"f","type":"tool_use"}]}]}`}.check(t, &r)
 }
 
 // Some servers refuse what their own models thought, and others want it back with the calls of tools.
