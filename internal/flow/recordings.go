@@ -106,6 +106,7 @@ type Recordings struct {
 	files    map[string]*caseFile // by path below dir
 	changed  map[string]bool
 	byID     map[string]*storedAnswer
+	absent   map[string]bool      // ids of trials of which nothing is recorded, whatever they send
 	Models   []eval.Model         // metadata of models
 	mu       sync.Mutex           // guards the vectors
 	vectors  map[string][]float64 // all, for writing
@@ -124,6 +125,7 @@ func Open(dir string) (*Recordings, error) {
 		files:    map[string]*caseFile{},
 		changed:  map[string]bool{},
 		byID:     map[string]*storedAnswer{},
+		absent:   map[string]bool{},
 		vectors:  map[string][]float64{},
 		replayed: map[string][]float64{},
 	}
@@ -215,6 +217,14 @@ func (s *Recordings) know(a *storedAnswer) {
 func (s *Recordings) Forget() {
 	clear(s.byID)
 	clear(s.replayed)
+}
+
+// Expect notes whether anything is recorded of a trial that will be replayed, for the errors of Replay.
+func (s *Recordings) Expect(t *eval.Trial) {
+	f := s.files[fileName(t.Suite, t.Case)]
+	s.absent[t.ID] = f == nil || !slices.ContainsFunc(f.Answers, func(a storedAnswer) bool {
+		return a.ID == t.ID || a.Arm == t.Arm && a.Repeat == t.Repeat
+	})
 }
 
 // answer returns the answer of a trial, nil if none was recorded.

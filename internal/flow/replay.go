@@ -28,6 +28,8 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return r.next.Generate(ctx, call)
 	case a == nil && call.Judge != "":
 		return nil, NeverCalled(call.Judge, ": its reply is not among the recorded answers")
+	case a == nil && r.store.absent[call.TrialID]:
+		return nil, miss("there is no recorded answer for this trial: nothing is recorded of it, or its call failed, which is not recorded")
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: its request differs from the recorded ones")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/runner"
@@ -23,16 +24,17 @@ import (
 
 // answerLine is one answer that was made elsewhere: a line of --answers.
 type answerLine struct {
-	Suite        string         `json:"suite"` // Optional: any
-	Case         string         `json:"case"`  // Required
-	Arm          string         `json:"arm"`   // Optional: any
-	Repeat       int            `json:"repeat"`
-	Text         *string        `json:"text"` // this, or toolCalls, or both; or response; or turns
-	ToolCalls    []givenCall    `json:"toolCalls"`
-	FinishReason string         `json:"finishReason"`
-	Response     *givenResponse `json:"response"`
-	Usage        *givenUsage    `json:"usage"`
-	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
+	Suite        string          `json:"suite"` // Optional: any
+	Case         string          `json:"case"`  // Required
+	Arm          string          `json:"arm"`   // Optional: any
+	Repeat       int             `json:"repeat"`
+	Text         *string         `json:"text"` // this, or toolCalls, or both; or response; or turns
+	ToolCalls    []givenCall     `json:"toolCalls"`
+	FinishReason string          `json:"finishReason"`
+	Response     *givenResponse  `json:"response"`
+	Error        json.RawMessage `json:"error"` // of a service, instead of an answer: an object, or a text
+	Usage        *givenUsage     `json:"usage"`
+	Turns        []string        `json:"turns"` // of a live chat: the answers to its turns
 }
 
 type givenAnswers struct {
@@ -112,11 +114,13 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 	}
 	switch {
 	case one.ToolCalls != nil:
-		one.Response = &givenResponse{one.calling()}
+		one.Response = &givenResponse{Response: one.calling()}
 	case one.Text != nil:
-		one.Response = &givenResponse{answeringFile(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
+		one.Response = &givenResponse{Response: answeringFile(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
 	case one.Turns != nil:
-		one.Response = &givenResponse{answeringFile(one.Turns[len(one.Turns)-1], "STOP")}
+		one.Response = &givenResponse{Response: answeringFile(one.Turns[len(one.Turns)-1], "STOP")}
+	case one.Error != nil:
+		one.Response = &givenResponse{failed: wire.ErrorIn(wire.Object("error", one.Error))}
 	}
 	return one, nil
 }
@@ -128,7 +132,8 @@ func (l *answerLine) check() error {
 	case l.Repeat < 0:
 		return errors.New("`repeat` counts from 1")
 	case l.forms() != 1:
-		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`; `toolCalls` go with `text` or instead of it")
+		return errors.New("an answer has one of `text`, `response` and `error`, or, in a live chat, `turns`; " +
+			"`toolCalls` go with `text` or instead of it")
 	case l.Turns != nil && len(l.Turns) == 0:
 		return errors.New("`turns` is empty")
 	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
@@ -139,7 +144,7 @@ func (l *answerLine) check() error {
 
 func (l *answerLine) forms() int {
 	n := 0
-	for _, given := range []bool{l.Text != nil || l.ToolCalls != nil, l.Response != nil, l.Turns != nil} {
+	for _, given := range []bool{l.Text != nil || l.ToolCalls != nil, l.Response != nil, l.Turns != nil, l.Error != nil} {
 		if given {
 			n++
 		}
@@ -151,6 +156,7 @@ func (l *answerLine) forms() int {
 // trial one.
 func (l *answerLine) checkTurns(t *runner.Planned) error {
 	switch {
+	case l.Response.failed != nil:
 	case t.Request.Live && len(l.Turns) != t.Request.UserTurns():
 		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.UserTurns())
 	case !t.Request.Live && l.Turns != nil:
@@ -192,7 +198,8 @@ func (a *givenAnswers) Check(plan *runner.Plan) error {
 		}
 		lines := a.take(&t.Trial)
 		if len(lines) > 1 {
-			return eval.BadInput("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, runner.Describe(&t.Trial))
+			problems = append(problems,
+				fmt.Errorf("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, runner.Describe(&t.Trial)))
 		}
 		for _, l := range lines {
 			if err := l.checkTurns(t); err != nil {
@@ -242,6 +249,9 @@ func (a *givenAnswers) unused(cases []string) []error {
 func (a *givenAnswers) Earlier(t *runner.Planned) runner.EarlierTrial {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
+			if l.Response.failed != nil {
+				return runner.FinalResult{Result: &eval.Result{Ending: eval.Errored{Error: l.Response.failed}, Scores: []eval.Score{}}}
+			}
 			r := l.result()
 			if a.id != "" {
 				r.Timing = &eval.Timing{Answer: fmt.Sprintf("%s.%d", a.id, i)}

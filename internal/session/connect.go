@@ -40,10 +40,11 @@ type Session struct {
 	stop    *runner.Stop
 
 	// Answers that exist already, and those to keep.
-	recorder *recording   // keeps answers for a replay; nil keeps none
-	answers  answerSource // has answers that need no call; nil without any
-	rescores *rescoredRun // the run whose answers are scored again; nil without one
-	extends  *extendedRun // the run that this one continues; nil without one
+	recorder *recording       // keeps answers for a replay; nil keeps none
+	answers  answerSource     // has answers that need no call; nil without any
+	replayed *flow.Recordings // answers instead of services; nil without a replay
+	rescores *rescoredRun     // the run whose answers are scored again; nil without one
+	extends  *extendedRun     // the run that this one continues; nil without one
 
 	// Applications.
 	id         string   // part of the names of their sessions
@@ -132,6 +133,7 @@ func (s *Session) scoreAgain(from eval.FromRun) error {
 
 // answerFrom answers every call from records, and sends nothing.
 func (s *Session) answerFrom(store *flow.Recordings, err error) error {
+	s.replayed = store
 	s.service = s.through(func(of string) flow.Service { return flow.Replay(store, nil, of) })
 	return err
 }
@@ -365,6 +367,11 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if s.answers != nil {
 		if err := s.answers.Check(p); err != nil {
 			return nil, err
+		}
+	}
+	if s.replayed != nil {
+		for t := range p.Trials() {
+			s.replayed.Expect(&t.Trial)
 		}
 	}
 	return p, s.priced(p)

@@ -55,7 +55,10 @@ func (u *givenUsage) UnmarshalJSON(data []byte) error {
 }
 
 // givenResponse is a response as run files have it, or as a service sent it, in the form of any of the protocols.
-type givenResponse struct{ eval.Response }
+type givenResponse struct {
+	eval.Response
+	failed *eval.Error // the reply is an error, or an answer that the service did not finish
+}
 
 // UnmarshalJSON decides by the fields: in run files, candidates have a text of their own.
 func (r *givenResponse) UnmarshalJSON(data []byte) error {
@@ -81,7 +84,10 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 		}
 	}
 	parsed, err := parse(data)
-	if err != nil {
+	if e := eval.AsError(err); e != nil && e.Kind != eval.KindMalformed && e.Kind != eval.KindTooLarge {
+		r.failed = e
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("`response` is neither that of a run file nor a reply of a service: %w", err)
 	}
 	r.Response = *parsed
