@@ -191,8 +191,10 @@ func TestArgumentsInPiecesAreThoseOfOneCall(t *testing.T) {
 	got, e, _ := askStream(t, "", `[{"candidates":[{"content":{"parts":[{"functionCall":{"id":"1","name":"f","willContinue":true},`+
 		`"thoughtSignature":"s"}]}}]},`,
 		piece(`{"partialArgs":[{"jsonPath":"$.city","stringValue":"Pa","willContinue":true}],"willContinue":true}`, "")+",",
-		piece(`{"partialArgs":[{"jsonPath":"$.city","stringValue":"ris"},{"jsonPath":"$['stops'][1].n","numberValue":1.50}],"willContinue":true}`, "")+",",
-		piece(`{"partialArgs":[{"jsonPath":"$.stops[0]","boolValue":true},{"jsonPath":"$.none","nullValue":"NULL_VALUE"}],"willContinue":true}`, "")+",",
+		piece(`{"partialArgs":[{"jsonPath":"$.city","stringValue":"ris"},`+
+			`{"jsonPath":"$['stops'][1].n","numberValue":1.50}],"willContinue":true}`, "")+",",
+		piece(`{"partialArgs":[{"jsonPath":"$.stops[0]","boolValue":true},`+
+			`{"jsonPath":"$.none","nullValue":"NULL_VALUE"}],"willContinue":true}`, "")+",",
 		piece(`{}`, `,{"functionCall":{"name":"g","args":{"a":1}}}`)+",",
 		`{"candidates":[{"finishReason":"STOP"}]}]`)
 	if e != nil {

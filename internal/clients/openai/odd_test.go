@@ -169,7 +169,8 @@ func TestUsageOfAStreamIsItsLast(t *testing.T) {
 	last := `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],`
 	usage := `"usage":{"prompt_tokens":14,"completion_tokens":2,"total_tokens":16}`
 	for name, end := range map[string]string{
-		"of its own":             last + `"usage":{"prompt_tokens":15,"completion_tokens":2,"total_tokens":17}}` + "\n\n" + `data: {"choices":[],` + usage + "}\n\n",
+		"of its own": last + `"usage":{"prompt_tokens":15,"completion_tokens":2,"total_tokens":17}}` + "\n\n" +
+			`data: {"choices":[],` + usage + "}\n\n",
 		"in the vendor's member": last + `"x_groq":{"id":"r",` + usage + "}}\n\n",
 	} {
 		got, err := ask(t, &replies.Canned{Body: []byte(end)}, true)

@@ -80,7 +80,8 @@ func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 	for _, piece := range []string{`{\"n\":`, `1.0}`} {
 		call += event(`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"` + piece + `"}`)
 	}
-	call += event(`{"type":"response.output_item.added","output_index":1,"item":{"type":"custom_tool_call","call_id":"2","name":"g","input":""}}`) +
+	call += event(`{"type":"response.output_item.added","output_index":1,"item":`+
+		`{"type":"custom_tool_call","call_id":"2","name":"g","input":""}}`) +
 		event(`{"type":"response.custom_tool_call_input.delta","output_index":1,"delta":"4 + 4"}`)
 	got, err := fetch(t, &replies.Canned{Body: []byte(call + last)}, true)
 	expect.OK(t, err)

@@ -25,7 +25,8 @@ var (
 		`exceeded your current quota`)
 	tooLongPhrase = regexp.MustCompile(`(?i)(maximum|max|exceeds?|exceeded|available) (the )?(available )?(model'?s )?(maximum )?context|` +
 		`context (length|window) (exceeded|of this model)|longer than (the|this) model'?s (maximum )?context|` +
-		`(input|prompt|requested) tokens? (count )?(\([\d, ]+\) )?exceeds? (the |this )?(model'?s )?(configured |maximum )?(limit|number of tokens|context)|` +
+		`(input|prompt|requested) tokens? (count )?(\([\d, ]+\) )?exceeds? (the |this )?(model'?s )?` +
+		`(configured |maximum )?(limit|number of tokens|context)|` +
 		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of|` +
 		"inputs`? tokens \\+ `?max_new_tokens`? must be")
 	wrongKeyPhrase = regexp.MustCompile(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
