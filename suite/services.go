@@ -35,7 +35,7 @@ type NamedService struct {
 	HeaderPrefix   string      // start of the service's own headers; "" means the default
 	NoMetadata     bool        // do not request the metadata of models
 	MaxTokensField string      // "" means the field of the protocol
-	Resend         wire.Resend // of thoughts in a conversation
+	Resend         string      // which thoughts go back in a conversation: "" all of them, "never", or "inLoop"
 	Limits         Limits      // concurrency and rates
 	TLS            *tls.Config // nil uses the system's
 
@@ -113,7 +113,7 @@ func (s *NamedService) definition() map[string]string {
 		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
-		"resendReasoning": string(s.Resend),
+		"resendReasoning": s.Resend,
 		"tls":             s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
 	}
 }

@@ -33,7 +33,7 @@ type Server struct {
 	// not know max_completion_tokens. Optional; other protocols ignore it.
 	MaxTokensField string
 	// Resend says which thoughts go back in a conversation of chat completions.
-	Resend Resend
+	Resend string
 	TLS    *tls.Config // Optional: replaces the certificates of the system
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper

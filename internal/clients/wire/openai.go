@@ -134,7 +134,7 @@ func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
 	return list(out)
 }
 
-func messagesOpenAI(r *eval.Request, thoughts Resend) []json.RawMessage {
+func messagesOpenAI(r *eval.Request, thoughts string) []json.RawMessage {
 	var out []json.RawMessage
 	if r.System != "" {
 		out = append(out, object(field{"role", Quoted("system")}, field{"content", Quoted(r.System)}))

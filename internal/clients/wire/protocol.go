@@ -30,17 +30,14 @@ type options struct {
 	// max_completion_tokens.
 	MaxTokensField string
 	// Resend says which thoughts of the model go back in a conversation of chat completions.
-	Resend Resend
+	Resend string
 }
 
-// Resend says which thoughts of the model go back in a conversation.
-type Resend string
-
-// Ways of resending thoughts.
+// Which thoughts of the model go back in a conversation.
 const (
-	ResendAlways Resend = ""
-	ResendNever  Resend = "never"
-	ResendInLoop Resend = "inLoop" // those of the tool calls since the user last spoke
+	ResendAlways = ""
+	ResendNever  = "never"
+	ResendInLoop = "inLoop" // those of the tool calls since the user last spoke
 )
 
 // all is made once, because every case looks up its protocol.

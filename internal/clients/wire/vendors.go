@@ -22,7 +22,7 @@ type Vendor struct {
 	HeaderPrefix   string // "" means the default of the protocol
 	Path           string // "" means the path of the protocol
 	MaxTokensField string // "" means the field of the protocol
-	Resend         Resend // of thoughts in a conversation
+	Resend         string // of thoughts in a conversation
 	NoMetadata     bool   // the service does not describe its models
 	Model          string // an example of a model id
 	Page           string // where keys and models are documented
