@@ -128,6 +128,8 @@ type ProgramRun struct {
 	Input json.RawMessage `json:"input"`
 	// Workspace is the SHA-256 digest of the folder that is copied for each trial, "" if there is none.
 	Workspace string `json:"workspace,omitempty"`
+	// Models are the services that it calls by way of evalrun's proxy.
+	Models []string `json:"models,omitempty"`
 }
 
 // Withheld returns the request without anything that may quote a prompt.
@@ -174,7 +176,7 @@ func (h *HTTP) withoutSecrets() Payload {
 }
 
 func (p *ProgramRun) withheld() Payload {
-	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace}
+	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace, Models: p.Models}
 }
 func (p *ProgramRun) identity() Payload       { return p }
 func (p *ProgramRun) withoutSecrets() Payload { return p }

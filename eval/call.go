@@ -190,7 +190,7 @@ type Timing struct {
 	Answer string `json:"answer,omitempty"`
 	// Integrity says whether a program under test could have seen the right answers; "" for other targets, and where it is not known.
 	Integrity Integrity `json:"integrity,omitempty"`
-	// Limit is what ended a program or an endpoint whose work was scored nevertheless: LimitTime, or "".
+	// Limit is what ended a program or an endpoint whose work was scored nevertheless: LimitTime or another one, or "".
 	Limit string `json:"limit,omitempty"`
 	StreamTiming
 }
@@ -215,8 +215,13 @@ func (i Integrity) worse(o Integrity) Integrity {
 	return cmp.Or(i, o)
 }
 
-// LimitTime is the Limit of what was ended when its time was up.
-const LimitTime = "time"
+// The values of Limit: what was ended when its time was up, or when a program had made its calls.
+const (
+	LimitTime   = "time"
+	LimitSteps  = "steps"
+	LimitTokens = "tokens"
+	LimitMoney  = "money"
+)
 
 // StreamTiming is how the last attempt's answer was streamed. It is zero for one that came in one piece.
 type StreamTiming struct {
@@ -316,6 +321,22 @@ func (p *PriceList) Of(model string, u *Usage) float64 {
 	inCache := min(u.CachedTokens, u.PromptTokens)
 	input := u.PromptTokens - inCache + u.ToolUseTokens
 	return (one.Input*float64(input) + cached*float64(inCache) + one.Output*float64(u.OutputTokens)) / 1e6
+}
+
+// OfTrial returns the cost of a trial. It is not known when the list does not name its model, or one that its program called.
+func (p *PriceList) OfTrial(model string, u *Usage, calls []ModelCall) (cost float64, known bool) {
+	if len(calls) == 0 {
+		return p.Of(model, u), p.Knows(model)
+	}
+	for i := range calls {
+		if one := &calls[i]; one.Error == nil {
+			if !p.Knows(one.Model) {
+				return 0, false
+			}
+			cost += p.Of(one.Model, &one.Usage)
+		}
+	}
+	return cost, true
 }
 
 // Knows reports whether the list names a model.

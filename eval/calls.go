@@ -24,6 +24,40 @@ type AnsweredCall struct {
 	Timing  Timing       `json:"timing"`
 }
 
+// ModelCall is a call of a model that a program under test made, as it passed by.
+type ModelCall struct {
+	Service string `json:"service"`
+	Model   string `json:"model"`
+	// Response is the answer, nil where there is none, and for vectors of texts.
+	Response *Response `json:"response,omitempty"`
+	// Results are what the program gave for the tool calls of the answer, in a later call.
+	Results []CallResult `json:"results,omitempty"`
+	Usage   Usage        `json:"usage"`
+	Timing  Timing       `json:"timing"`
+	// Error is why there is no answer, or none that can be read; nil for most.
+	Error *Error `json:"error,omitempty"`
+}
+
+// ModelCalls are the calls of models that the program under test made in a trial, in a chat those of all turns.
+func (r *Result) ModelCalls() (all []ModelCall) {
+	if len(r.Calls) > 0 {
+		for i := range r.Calls {
+			all = append(all, r.Calls[i].Response.Calls...)
+		}
+	} else if r.Response != nil {
+		all = r.Response.Calls
+	}
+	return all
+}
+
+// FunctionCalls are the tool calls of the answer.
+func (c *ModelCall) FunctionCalls() []FunctionCall {
+	if c.Response == nil {
+		return nil
+	}
+	return (&AnsweredCall{Response: *c.Response}).FunctionCalls()
+}
+
 // FunctionCalls are the tool calls of the first candidate.
 func (t *AnsweredCall) FunctionCalls() []FunctionCall {
 	if len(t.Candidates) == 0 {

@@ -12,6 +12,8 @@ type Response struct {
 	Candidates     []Candidate     `json:"candidates"`
 	PromptFeedback *PromptFeedback `json:"promptFeedback,omitempty"`
 	ModelVersion   string          `json:"modelVersion,omitempty"`
+	// Calls are the calls of models that a program under test made on its way to this answer, in the order in which they began.
+	Calls []ModelCall `json:"calls,omitempty"`
 	// Usage as the service reported it; nil when it did not. Its source is "" while the number of output tokens is missing.
 	Usage *Usage `json:"-"`
 	// Extra are the fields that evalrun does not know.

@@ -131,10 +131,27 @@ func (r *Response) withheld() Response {
 		c.SafetyRatings = words(c.SafetyRatings)
 	}
 	out.ModelVersion = word(out.ModelVersion)
+	out.Calls = slices.Clone(r.Calls)
+	for i := range out.Calls {
+		out.Calls[i] = out.Calls[i].withheld()
+	}
 	if f := r.PromptFeedback; f != nil {
 		out.PromptFeedback = &PromptFeedback{BlockReason: word(f.BlockReason), SafetyRatings: words(f.SafetyRatings)}
 	}
 	return out
+}
+
+// withheld is the call without what was said.
+func (c ModelCall) withheld() ModelCall {
+	c.Model = word(c.Model)
+	if c.Response != nil {
+		c.Response = new(c.Response.withheld())
+	}
+	c.Results, c.Timing, c.Usage.Extra = withheldResults(c.Results), c.Timing.withheld(), nil
+	if c.Error != nil {
+		c.Error = &Error{Kind: c.Error.Kind, Status: c.Error.Status, Message: withoutContent}
+	}
+	return c
 }
 
 // identifier matches the service's own words. Other texts in their place may quote a prompt.

@@ -85,6 +85,9 @@ func (n *differentAnswers) number(r *eval.Result, sampled bool) {
 	for i := range r.Calls {
 		answers = append(answers, &r.Calls[i].Response)
 	}
+	for _, call := range r.ModelCalls() {
+		answers = append(answers, call.Response)
+	}
 	for at, answer := range answers {
 		if answer == nil {
 			continue

@@ -9,13 +9,55 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// stepCount returns the number of model calls that led to the answer.
-func (a *Answer) stepCount() int { return max(1, len(a.Calls)) }
+// stepCount returns the number of model calls that led to the answer: of a program, the calls that were answered.
+func (a *Answer) stepCount() int {
+	if !a.seesModels() {
+		return max(1, len(a.Calls))
+	}
+	n := 0
+	for _, call := range a.modelCalls() {
+		if call.Response != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// seesModels reports whether the answer is that of a program whose calls of models were seen.
+func (a *Answer) seesModels() bool {
+	if a.Request == nil || a.Request.App == nil {
+		return false
+	}
+	p, ok := a.Request.App.Payload.(*eval.ProgramRun)
+	return ok && len(p.Models) > 0
+}
+
+// modelCalls are the calls of models that the program under test made.
+func (a *Answer) modelCalls() []eval.ModelCall {
+	return (&eval.Result{Calls: a.Calls, Response: a.Response}).ModelCalls()
+}
+
+// toolResults are the results of tool calls that the model got.
+func (a *Answer) toolResults() (all []eval.CallResult) {
+	for i := range a.Calls {
+		all = append(all, a.Calls[i].Results...)
+	}
+	for _, call := range a.modelCalls() {
+		all = append(all, call.Results...)
+	}
+	return all
+}
 
 // toolCalls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
-// each step; the last step counts with its chosen candidate.
+// each step; the last step counts with its chosen candidate. Those of a program are the calls of the models that it called.
 func (a *Answer) toolCalls() []eval.FunctionCall {
 	var out []eval.FunctionCall
+	if a.seesModels() {
+		for _, call := range a.modelCalls() {
+			out = append(out, call.FunctionCalls()...)
+		}
+		return out
+	}
 	for i := range len(a.Calls) - 1 {
 		if c := a.Calls[i].Candidates; len(c) > 0 {
 			out = append(out, c[0].FunctionCalls()...)

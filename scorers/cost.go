@@ -45,10 +45,13 @@ func compileCost(a args) AnswerScorer {
 			return Unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")
 		}
 		prices := a.Context.Prices
-		if a.Request == nil || !prices.Knows(a.Request.Model) {
+		if a.Request == nil {
 			return Unscored("the price list has no price for the model")
 		}
-		cost := prices.Of(a.Request.Model, &a.Usage)
+		cost, known := prices.OfTrial(a.Request.Model, &a.Usage, a.modelCalls())
+		if !known {
+			return Unscored("the price list has no price for the model, or for one that the program called")
+		}
 		shown := amount(cost) + " " + prices.Currency
 		if s.holds(cost) {
 			return Pass("%s for %d and %d tokens (%s)", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)

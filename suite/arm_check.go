@@ -224,14 +224,14 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 
 // checkModel reports scorers of what only a model has, on an application, where it would always be the same.
 func (l *checker) checkModel(c *Case, arm Arm) {
-	if arm.Target.App() == nil {
+	if arm.Target.App() == nil || len(arm.Target.calls()) > 0 {
 		return
 	}
 	for _, sc := range c.ScorersFor(arm) {
 		if of := sc.Needs.Model; of != "" && !l.modelless[sc.At()] {
 			l.modelless[sc.At()] = true
 			l.diags.Errorf(
-				sc.At(), "narrow `arms` of the scorer to models",
+				sc.At(), "narrow `arms` of the scorer to models, or name what a program calls in its `models`",
 				"`%s` is about calls of a model, and the target `%s` is an application, whose calls are not seen", of, arm.Target.Name,
 			)
 		}

@@ -55,7 +55,7 @@ func confinementKeys() []yaml.Key {
 	return []yaml.Key{
 		key(
 			"sandbox", yaml.Either(yaml.Word(SandboxNone, SandboxAuto, SandboxBwrap), sandboxBlock().Shape()),
-			"What confines the program: none (the default), bwrap, auto (bwrap where it works), or a command of your own.",
+			"What confines the program: none (the default without `models`), bwrap, auto (bwrap where it works), or a command of your own.",
 		),
 		key("stop", yaml.OneOrMore(yaml.Text), "A command that runs at the end of each call, whatever happened, such as docker rm -f."),
 		key("files", yaml.OneOrList(yaml.Text), "Globs of files of the project that the program sees besides those of its command."),
@@ -69,6 +69,9 @@ func confinementKeys() []yaml.Key {
 func (l *loader) confine(p *Program, m yaml.Map) {
 	c := &p.Confined
 	c.Kind, c.Home = SandboxNone, HomeFresh
+	if len(p.Models) > 0 {
+		c.Kind, c.At = SandboxAuto, m.Key("models").Pos().String()
+	}
 	if n := m.Get("sandbox"); n.IsMapping() {
 		c.Kind = SandboxCommand
 		c.Command = templateWords(n.Map(sandboxBlock().Names()...).Need("command"))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -116,6 +118,9 @@ type Program struct {
 	Confined        Confinement
 	// Named are the files and folders of the project that Command names, by their index there, if the program is Placed.
 	Named map[int]string
+	// Models are the services that the program may call by way of the proxy. AddressEnv are further variables with the address of one.
+	Models     []*NamedService
+	AddressEnv map[string]string
 	// ScoresLate says that what is there when the time is up is scored.
 	ScoresLate bool
 	// Timeout is the time limit of one call.
@@ -180,6 +185,14 @@ func programBlock() yaml.Block {
 				"Variables that the program gets besides those that the prompt names, or all: never hidden ones.",
 			),
 			key(
+				"models", yaml.OneOrList(yaml.Text),
+				"Names of `services` or vendors that the program calls: it gets their addresses at evalrun's proxy, and a token as the key.",
+			),
+			key(
+				"baseUrlEnv", yaml.MapShape(yaml.Text),
+				"Further variables with the address of a service: {MY_BASE_URL: openai}.",
+			),
+			key(
 				"concurrency", yaml.Int(1, MaxConcurrency),
 				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			),
@@ -198,6 +211,7 @@ func (l *loader) program(n yaml.Node) *Program {
 	}
 	l.command(p, m.Need("command"))
 	p.Workspace = cleanName(m.Get("workspace"))
+	l.models(p, m)
 	l.confine(p, m)
 	l.workspace(p, m)
 	p.ScoresLate = m.Get("onTimeout").Word("error", "score") == "score"
@@ -216,6 +230,41 @@ func (l *loader) program(n yaml.Node) *Program {
 		p.vars = readPassed(v)
 	}
 	return p
+}
+
+// models reads the services that the program calls. Its libraries find one service of each protocol; others need a variable.
+func (l *loader) models(p *Program, m yaml.Map) {
+	p.AddressEnv = map[string]string{}
+	for e := range m.Get("baseUrlEnv").Map().Entries() {
+		if !files.IsName(e.Name()) {
+			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
+		}
+		p.AddressEnv[e.Name()] = e.Value.Str()
+	}
+	named := slices.Collect(maps.Values(p.AddressEnv))
+	found := map[string]string{} // the service that a variable has
+	for _, item := range m.Get("models").Items() {
+		name := item.Str()
+		known := slices.ContainsFunc(slices.Concat(l.Services, l.opts.Services), func(s *NamedService) bool { return s.Name == name })
+		var one *NamedService
+		if !known && wire.VendorNamed(name) != nil {
+			one = l.vendorService(item, name)
+		} else if one = l.serviceOf(item); one == nil {
+			continue
+		}
+		p.Models = append(p.Models, one)
+		variable := wire.ClientsOf(one.Protocol).AddressEnv
+		if first := found[variable]; first != "" && !slices.Contains(named, name) {
+			item.Errorf("name one more: `baseUrlEnv: {MY_BASE_URL: "+name+"}`",
+				"the program cannot find `%s`: %s has the address of `%s`", name, variable, first)
+		}
+		found[variable] = cmp.Or(found[variable], name)
+	}
+	for e := range m.Get("baseUrlEnv").Map().Entries() {
+		if !slices.ContainsFunc(p.Models, func(s *NamedService) bool { return s.Name == e.Value.Str() }) {
+			e.Value.Errorf("add it to `models`", "`%s` is not among the `models` of the program", e.Value.Str())
+		}
+	}
 }
 
 func (l *loader) command(p *Program, n yaml.Node) {
@@ -319,8 +368,27 @@ func (p *Program) Render(in *eval.Input) (*eval.Rendered, error) {
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
 	return &eval.Rendered{Payload: &eval.ProgramRun{
-		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
+		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest, Models: p.modelNames(),
 	}}, nil
+}
+
+// calls are the services that a program calls by way of the proxy; nil for other targets.
+func (t *Target) calls() []*NamedService {
+	if p, ok := t.Of.(*Program); ok {
+		return p.Models
+	}
+	return nil
+}
+
+// CallsModels reports whether a target is a model, or a program whose calls of models are seen.
+func (t *Target) CallsModels() bool { return t.Model() != nil || len(t.calls()) > 0 }
+
+// modelNames are the names of the services that the program calls.
+func (p *Program) modelNames() (names []string) {
+	for _, one := range p.Models {
+		names = append(names, one.Name)
+	}
+	return names
 }
 
 // Workers returns how many calls may be in progress at once, given the limit for models and the number of processors.

@@ -405,6 +405,9 @@ func (l *loader) usedServices() []string {
 		if m := t.Model(); m != nil && m.Service != nil {
 			used[m.Service.Name] = true
 		}
+		for _, one := range t.calls() {
+			used[one.Name] = true
+		}
 	}
 	for _, j := range l.Judges {
 		if j.Model.Service != nil {

@@ -26,7 +26,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 				return nil, eval.Errorf(eval.KindProgram, "it failed")
 			}
 			return &eval.Response{Usage: usage}, nil
-		}})
+		}}, false)
 		began := time.Now()
 		for n := range 3 {
 			call := &eval.Call{PromptTokens: 20}
@@ -67,12 +67,12 @@ func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 		expect.OK(t, limiter.admit(t.Context(), held, &eval.Timing{}))
 		waited := make(chan error)
 		go func() {
-			_, err := limiter.Budget(&fake{}).Generate(t.Context(), &eval.Call{PromptTokens: 50})
+			_, err := limiter.Budget(&fake{}, false).Generate(t.Context(), &eval.Call{PromptTokens: 50})
 			waited <- err
 		}()
 		synctest.Wait()
 		close(stop)
-		for _, err := range []error{<-waited, second(limiter.Budget(&fake{}).Generate(t.Context(), &eval.Call{}))} {
+		for _, err := range []error{<-waited, second(limiter.Budget(&fake{}, false).Generate(t.Context(), &eval.Call{}))} {
 			if e := eval.AsError(err); e == nil || e.Kind != eval.KindCanceled {
 				t.Errorf("got %v, want that the run was stopped", err)
 			}

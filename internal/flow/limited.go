@@ -22,16 +22,24 @@ type limited struct {
 }
 
 // Budget puts every attempt of next through the budgets of the limiter alone. It is for what runs on this machine: that
-// takes neither a slot nor a part of the rates that are meant for a service.
-func (l *Limiter) Budget(next Service) Service { return budgeted{next, l} }
+// takes neither a slot nor a part of the rates that are meant for a service. What calls models itself, within limits, costs
+// nothing more, and does not begin when a budget is spent.
+func (l *Limiter) Budget(next Service, callsModels bool) Service { return budgeted{next, l, callsModels} }
 
 type budgeted struct {
 	Service
-	limiter *Limiter
+	limiter     *Limiter
+	callsModels bool
 }
 
 func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	l := s.limiter
+	if s.callsModels {
+		if err := l.begin(ctx, &call.Timing); err != nil {
+			return nil, err
+		}
+		return s.Service.Generate(ctx, call)
+	}
 	c := &meteredCall{cost: l.price("", &eval.Usage{PromptTokens: call.PromptTokens})}
 	if err := l.admit(ctx, c, &call.Timing); err != nil {
 		return nil, err
@@ -44,6 +52,23 @@ func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	resp.Usage = wire.Usage(call, resp)
 	l.settle(c, l.price("", resp.Usage), 0)
 	return resp, nil
+}
+
+// begin lets something begin that costs nothing itself.
+func (l *Limiter) begin(ctx context.Context, timing *eval.Timing) error {
+	if l.cfg.Waits.stopped() || ctx.Err() != nil {
+		return errStopped()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if why := l.budget.Refusal(rates.Amount{Calls: 1, Tokens: 1, Money: 2 * rates.Dust}); why != "" {
+		return eval.Errorf(eval.KindBudget, "%s", why)
+	}
+	if timing.StartedAt.IsZero() {
+		timing.StartedAt = time.Now().UTC()
+	}
+	timing.Attempts++
+	return nil
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

@@ -311,10 +311,14 @@ func costOf(d *journal.Document, arm *compare.Side, prices *eval.PriceList) *flo
 			continue
 		}
 		r, err := d.Trial(i)
-		if err != nil || r.Usage == nil || !prices.Knows(r.Model) {
+		if err != nil || r.Usage == nil {
 			return nil
 		}
-		cost.Add(prices.Of(r.Model, r.Usage))
+		one, known := prices.OfTrial(r.Model, r.Usage, r.ModelCalls())
+		if !known {
+			return nil
+		}
+		cost.Add(one)
 	}
 	if x, ok := cost.Mean(); ok {
 		return &x

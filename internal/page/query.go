@@ -46,6 +46,11 @@ func called(r *eval.Result) []string {
 	for i := range r.Calls {
 		add(&r.Calls[i].Response)
 	}
+	for _, call := range r.ModelCalls() {
+		if call.Response != nil {
+			add(call.Response)
+		}
+	}
 	if r.Response != nil {
 		add(r.Response)
 	}

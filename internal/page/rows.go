@@ -194,8 +194,10 @@ func (c *columns) cost(r *eval.Result, prices *eval.PriceList) {
 		return
 	}
 	money := -1.0
-	if r.Usage != nil && prices.Knows(r.Model) {
-		money = prices.Of(r.Model, r.Usage)
+	if r.Usage != nil {
+		if cost, known := prices.OfTrial(r.Model, r.Usage, r.ModelCalls()); known {
+			money = cost
+		}
 	}
 	c.Cost = append(c.Cost, money)
 }

@@ -51,6 +51,7 @@ type Session struct {
 	workspaces *folders // in which programs work
 	sandboxes  sandboxes
 	endpoints  []interface{ Close() } // their clients
+	models     models                 // that programs call
 }
 
 // Connect wires a session: the emulator if the options name one, the client and its decorators. It makes no call.
@@ -206,6 +207,7 @@ func (s *Session) wire() {
 		}
 		return s.recorder.around(s.rescores.around(next, of), of)
 	})
+	s.models.way = func(name string) flow.Service { next, _ := s.wayTo(name); return next }
 }
 
 // wayTo wires the service with a name, and returns it with its address.
@@ -315,6 +317,7 @@ func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
+	s.models.close()
 	s.link.Close()
 	for _, client := range s.endpoints {
 		client.Close()
@@ -392,7 +395,8 @@ func (s *Session) priced(p *runner.Plan) error {
 		at, needed := p.Suites[i].NeedsPrice(arm.Arm)
 		switch model := arm.Target.Model(); {
 		case !needed || model != nil && s.Settings.Prices.Knows(model.ID):
-		case model == nil:
+		case model == nil && arm.Target.CallsModels() && s.Settings.Prices != nil: // which ones, its calls say
+		case model == nil && !arm.Target.CallsModels():
 			s.Diags.Errorf(
 				at, "narrow `arms` of the scorer",
 				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/app"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/suite"
@@ -53,7 +54,9 @@ func (s *Session) openHere() (*here, error) {
 	s.link = line
 	h := &here{s, map[string]flow.Service{"": line}, map[string]application{}}
 	for name, one := range s.Settings.Services {
-		h.services[name] = asService(s.dialNamed(one), one.NoMetadata)
+		line := s.dialNamed(one)
+		h.services[name] = asService(line, one.NoMetadata)
+		s.models.lines = append(s.models.lines, &proxy.Service{Name: name, Protocol: one.Protocol, KeyEnv: one.KeyEnv, Line: line})
 	}
 	for name, t := range s.NamedTargets {
 		if to := t.App(); to != nil {
@@ -82,6 +85,7 @@ func Executor(j *Job, version, dir string, notice func(string)) (eval.Executor, 
 	for name, one := range h.services {
 		h.services[name] = s.shared.around(flow.Deadline(one, 0), name)
 	}
+	s.models.way = h.of
 	for name, one := range h.targets {
 		if _, program := one.attempter.(*app.ProgramClient); !program { // which keeps its own time, and no service
 			one.attempter = s.shared.around(flow.Deadline(caller{refusing: onlyGenerate, attempter: one.attempter}, 0), "")

@@ -257,6 +257,13 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
 	}
 	run.Bare, run.Place = !p.Confined.Inherits, at.root
+	calls, err := s.models.open(p, call)
+	if err != nil {
+		return nil, err
+	}
+	if calls != nil {
+		run.Env = append(run.Env, calls.Env()...)
+	}
 	leave := func(out []byte) (eval.Integrity, error) {
 		if len(p.Confined.Stop) > 0 {
 			stop := templated(p.Confined.Stop, at, dir, nil)
@@ -272,7 +279,7 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 		}
 		return integrity, s.workspaces.leave(p, call, at)
 	}
-	return &app.Place{Invocation: run, Leave: leave}, nil
+	return &app.Place{Invocation: run, Calls: calls, Leave: leave}, nil
 }
 
 // gaveAway reports whether the canary is in what a program wrote or left, in one of the usual encodings too.

@@ -92,10 +92,15 @@ func (j *Job) calling(underTest bool) []string {
 	for _, judge := range j.chosen {
 		add(judge.Model.Service)
 	}
-	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.Model() != nil }) {
+	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), (*suite.Target).CallsModels) {
 		for _, a := range j.CalledArms() {
 			if m := a.Target.Model(); m != nil {
 				add(m.Service)
+			}
+			if p, ok := a.Target.Of.(*suite.Program); ok {
+				for _, one := range p.Models {
+					add(one)
+				}
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/anthropic"
 	"github.com/evalrun/evalrun/internal/clients/generative"
 	"github.com/evalrun/evalrun/internal/clients/openai"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/runner"
@@ -37,6 +38,7 @@ type protocol struct {
 // interfaces of package runner.
 type speaker interface {
 	runner.Generator
+	proxy.Line
 	Emulated() bool
 	Skew() (skew time.Duration, ok bool)
 	Close()
@@ -65,6 +67,14 @@ func asService(one speaker, noMetadata bool) flow.Service { return speakerServic
 type speakerService struct {
 	speaker
 	bare bool // request no metadata of models
+}
+
+// Generate makes an attempt of a call, which may be one that a program under test began.
+func (a speakerService) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	if resp, err, ok := proxy.Attempt(ctx, call, a.speaker); ok {
+		return resp, err
+	}
+	return a.speaker.Generate(ctx, call)
 }
 
 func (a speakerService) CountTokens(ctx context.Context, call *eval.Call) (int, error) {

@@ -24,7 +24,11 @@ func unshown(resp *eval.Response, hidden *wire.Secrets) *eval.Response {
 			case eval.CallPiece:
 				m.texts(&p.Call.ID, &p.Call.Name)
 				p.Call.Args = json.RawMessage(hidden.OutOfAnswer(p.Call.Args))
-			case eval.ReasoningPiece, eval.OtherPiece: // applications send neither
+			case eval.ReasoningPiece:
+				m.texts(&p.Reasoning)
+				c.Pieces[j] = p
+			case eval.OtherPiece:
+				c.Pieces[j] = eval.OtherPiece{Other: json.RawMessage(hidden.OutOfAnswer(p.Other))}
 			}
 		}
 		if m.found {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -38,6 +39,8 @@ type ProgramConfig struct {
 // Place is where a program runs for a call.
 type Place struct {
 	files.Invocation // without input, output and time
+	// Calls are those of models that the program makes; nil: it can make none that are counted.
+	Calls *proxy.Trial
 	// Leave ends what Place began, and says whether the program could have seen the answers. out is what it wrote.
 	Leave func(out []byte) (eval.Integrity, error)
 }
@@ -82,6 +85,13 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	began := time.Now()
 	out, err := command.Output()
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
+	var made []eval.ModelCall
+	if place.Calls != nil {
+		made = place.Calls.Close()
+		for i := range made {
+			p.unshownCall(&made[i])
+		}
+	}
 	var left error
 	if call.Timing.Integrity, left = place.Leave(out); call.Timing.Integrity == eval.Tainted {
 		const message = "the program %q looked for the right answers: it gave away what only a decoy of them holds"
@@ -93,17 +103,46 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 			out = []byte(`{"text": ""}`)
 		}
 	}
-	if err != nil {
-		return nil, p.failed(err)
-	}
-	if left != nil {
-		return nil, eval.Errorf(eval.KindProgram, "what the program %q left cannot be kept: %s", p.cfg.Shown, left)
+	switch {
+	case err != nil:
+		return nil, with(made, p.failed(err))
+	case left != nil:
+		return nil, with(made, eval.Errorf(eval.KindProgram, "what the program %q left cannot be kept: %s", p.cfg.Shown, left))
 	}
 	a, err := p.read(out, call.Timing.Limit)
 	if err != nil {
-		return nil, unshownError(err, p.hidden)
+		return nil, with(made, eval.AsError(unshownError(err, p.hidden)))
 	}
-	return unshown(a.response(), p.hidden), nil
+	resp := unshown(a.response(), p.hidden)
+	if resp.Calls = made; len(made) > 0 {
+		resp.Usage = proxy.Usage(made)
+	}
+	return resp, nil
+}
+
+// unshownCall masks secrets in what a program said to a model.
+func (p *ProgramClient) unshownCall(c *eval.ModelCall) {
+	if c.Response != nil {
+		c.Response = unshown(c.Response, p.hidden)
+	}
+	for i := range c.Results {
+		c.Results[i].Text = p.hidden.OutOfText(c.Results[i].Text)
+	}
+}
+
+// with adds the calls that a program made to the error in which it ended.
+func with(made []eval.ModelCall, e *eval.Error) *eval.Error {
+	if len(made) == 0 {
+		return e
+	}
+	out := *e
+	kept := eval.Response{Candidates: []eval.Candidate{}}
+	if e.Answer != nil {
+		kept = *e.Answer
+	}
+	kept.Calls, kept.Usage = made, proxy.Usage(made)
+	out.Answer = &kept
+	return &out
 }
 
 // read reads the output of a program. That of one whose time was up may end anywhere: then it is a text.
@@ -115,7 +154,7 @@ func (p *ProgramClient) read(out []byte, limit string) (*answer, error) {
 	return a, err
 }
 
-func (p *ProgramClient) failed(err error) error {
+func (p *ProgramClient) failed(err error) *eval.Error {
 	kind := eval.KindProgram
 	switch {
 	case errors.Is(err, files.ErrStopped):

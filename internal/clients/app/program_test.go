@@ -38,7 +38,7 @@ func script(t *testing.T, text string, env ...string) *ProgramClient {
 		Shown: "./x", Path: "/bin/sh", Env: env, Timeout: time.Minute,
 		Place: func(*eval.Call) (*Place, error) {
 			leave := func([]byte) (eval.Integrity, error) { return "", nil }
-			return &Place{files.Invocation{Path: "/bin/sh", Args: []string{"-c", text}, Dir: dir}, leave}, nil
+			return &Place{files.Invocation{Path: "/bin/sh", Args: []string{"-c", text}, Dir: dir}, nil, leave}, nil
 		},
 	})
 }
@@ -123,7 +123,7 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	for name, change := range map[string]func(*ProgramClient, *eval.Call){
 		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) {
 			p.cfg.Place = func(*eval.Call) (*Place, error) {
-				return &Place{files.Invocation{Path: missing}, func([]byte) (eval.Integrity, error) { return "", nil }}, nil
+				return &Place{files.Invocation{Path: missing}, nil, func([]byte) (eval.Integrity, error) { return "", nil }}, nil
 			}
 		},
 		"cannot be run: no room": func(p *ProgramClient, _ *eval.Call) {

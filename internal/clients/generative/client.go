@@ -47,6 +47,14 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	})
 }
 
+// Pass is Pass of the Caller. A gateway has the version in its base address.
+func (c *Client) Pass(req *http.Request, to wire.Passed) (*http.Response, error) {
+	if c.Server.Path != "" {
+		_, to.Path, _ = strings.Cut(to.Path, "/")
+	}
+	return c.Caller.Pass(req, to)
+}
+
 // CountTokens returns the number of tokens in the whole prompt, including its system text and tools.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	var out struct {

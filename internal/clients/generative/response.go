@@ -77,10 +77,13 @@ func blocked(r *eval.Response) *eval.Response {
 	return r
 }
 
-// ParseReply decodes a recorded reply: one of generateContent, or the array of a stream, with keys in
-// camelCase or snake_case. The error is an *eval.Error. The reply of a failed call is such an error too.
+// ParseReply decodes a recorded reply: one of generateContent, or the array or the events of a stream, with
+// keys in camelCase or snake_case. The error is an *eval.Error. The reply of a failed call is such an error too.
 func ParseReply(data []byte) (*eval.Response, error) {
 	data = wirejson.CamelKeys(bytes.TrimSpace(data))
+	if wire.IsEvents(data) {
+		return wire.ParseKept(data, &assembly{}, nil)
+	}
 	if len(data) == 0 || data[0] != '[' {
 		return ParseResponse(data)
 	}

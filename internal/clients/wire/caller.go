@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -200,6 +202,58 @@ func (c *Caller) request(ctx context.Context, at string, body []byte, trialID st
 		req.Header.Set(TrialHeader, trialID)
 	}
 	return req, nil
+}
+
+// Passed is a request of another program that passes to a service.
+type Passed struct {
+	Path   string // below the base address of the protocol
+	Model  string // for a call of the protocol's own path, which a gateway replaces; "" for others
+	Method string // as {method} in the path of a gateway
+}
+
+// Pass sends a request that another program made, with the credentials of the service instead of its own. The body and the other
+// headers stay as they are, and so does the reply. A reply by which the service refuses comes next to its *eval.Error.
+func (c *Caller) Pass(req *http.Request, to Passed) (*http.Response, error) {
+	path := to.Path
+	if to.Model != "" && c.Server.Path != "" {
+		path = strings.ReplaceAll(c.Server.Path, "{method}", to.Method)
+	}
+	at, err := url.Parse(c.URL(path, to.Model))
+	if err != nil {
+		return nil, c.Unsendable(err)
+	}
+	query := at.Query()
+	for name, values := range req.URL.Query() {
+		query[name] = values
+	}
+	at.RawQuery = query.Encode()
+	req.URL, req.Host = at, at.Host
+	if !c.Server.ToEmulator {
+		req.Header.Del(TrialHeader)
+	}
+	token, err := c.Authenticate(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		return nil, c.transportError(req, err)
+	}
+	c.note(resp)
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, nil
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, MaxResponseBytes)) // the status is enough if the body cannot be read
+	resp.Body = io.NopCloser(bytes.NewReader(said))
+	refused := c.refusal(req, resp, token)
+	if resp.StatusCode < http.StatusBadRequest { // its client would go somewhere else
+		return nil, refused
+	}
+	said = c.Secrets().OutOfAnswer(said)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(said)), int64(len(said))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(said)))
+	return resp, refused
 }
 
 // isNoAddress reports whether the service has nothing at the address, rather than lacks the model.

@@ -105,3 +105,22 @@ func (all Refusals) Error() string {
 	}
 	return strings.Join(lines, "; ")
 }
+
+// Clients says how the vendors' own libraries of a protocol find a service.
+type Clients struct {
+	AddressEnv string   // the variable with its address
+	Base       string   // the path that this ends in
+	KeyEnv     []string // variables with the key
+}
+
+// ClientsOf are the libraries of a protocol.
+func ClientsOf(p eval.ProtocolName) Clients {
+	switch p {
+	case eval.OpenAI, eval.Responses:
+		return Clients{"OPENAI_BASE_URL", "/v1", []string{"OPENAI_API_KEY"}}
+	case eval.Anthropic:
+		return Clients{"ANTHROPIC_BASE_URL", "", []string{"ANTHROPIC_API_KEY"}}
+	case eval.Generative:
+	}
+	return Clients{"GOOGLE_GEMINI_BASE_URL", "", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
+}

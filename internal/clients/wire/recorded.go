@@ -8,7 +8,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-func isEvents(data []byte) bool {
+// IsEvents reports whether data begins like server-sent events.
+func IsEvents(data []byte) bool {
 	return beginsEvent(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))
 }
 
@@ -22,7 +23,7 @@ type Whole struct {
 
 // ParseKept decodes a complete answer, or events, which stream joins. The error is an *eval.Error.
 func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, error) {
-	if isEvents(data) {
+	if IsEvents(data) {
 		if err := readEvents(data, stream); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ var ladder = strings.Fields(`
 	suite internal/dataset
 	internal/rundir journal/history journal
 	internal/emulator internal/ledger
-	internal/clients/app internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
+	internal/clients/app internal/clients/proxy internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
 	internal/clients/wire
 	internal/expr internal/yaml internal/text internal/files internal/rates
 	compare internal/stats
@@ -35,7 +35,7 @@ var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yaml"},
 	"net/http": {
 		"internal/clients/wire", "internal/clients/app", "internal/clients/generative", "internal/clients/openai",
-		"internal/clients/anthropic", "internal/clients/oauth", "internal/emulator", "internal/ledger",
+		"internal/clients/anthropic", "internal/clients/oauth", "internal/clients/proxy", "internal/emulator", "internal/ledger",
 		"internal/site",    // which serves pages on this machine, and sends nothing
 		"cmd/evalrun/runs", // which comments at a forge
 		"internal/testing/forgetest", "internal/testing/replies", "test/process",

@@ -1,0 +1,226 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/anthropic"
+	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/clients/openai"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/replies"
+)
+
+// key is that of the services.
+const key = "canary-of-the-service"
+
+type line interface {
+	proxy.Line
+	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+}
+
+func lineOf(p eval.ProtocolName, at string) line {
+	s := wire.Server{BaseURL: at, Key: key}
+	switch p {
+	case eval.OpenAI:
+		return openai.New(s)
+	case eval.Responses:
+		return openai.NewResponses(s)
+	case eval.Anthropic:
+		return anthropic.New(s)
+	case eval.Generative:
+	}
+	s.HeaderPrefix = "x-goog"
+	return generative.New(s)
+}
+
+// proxied is a proxy in front of a server.
+func proxied(t *testing.T, protocol eval.ProtocolName, handle http.HandlerFunc) (*proxy.Proxy, line) {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	to := lineOf(protocol, server.URL)
+	p, err := proxy.New([]*proxy.Service{{Name: "s", Protocol: protocol, Line: to, Send: func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+		resp, err, _ := proxy.Attempt(ctx, call, to)
+		return resp, err
+	}}})
+	expect.OK(t, err)
+	t.Cleanup(p.Close)
+	return p, to
+}
+
+func open(p *proxy.Proxy) (trial *proxy.Trial, env map[string]string) {
+	trial = p.Open(proxy.Config{ID: "t", Services: []string{"s"}})
+	env = map[string]string{}
+	for _, one := range trial.Env() {
+		name, value, _ := strings.Cut(one, "=")
+		env[name] = value
+	}
+	return trial, env
+}
+
+func post(t *testing.T, at, token, body string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(body))
+	expect.OK(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	expect.OK(t, err)
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	said, err := io.ReadAll(resp.Body)
+	expect.OK(t, err)
+	return resp, said
+}
+
+// paths are those of the protocols, below the address in the environment.
+var paths = map[eval.ProtocolName]string{
+	eval.OpenAI: "/chat/completions", eval.Responses: "/responses", eval.Anthropic: "/v1/messages",
+	eval.Generative: "/v1beta/models/m:generateContent",
+}
+
+// Replies of vendors pass byte by byte, and are read as their own clients read them.
+func TestVendorsRepliesPassAsTheyAre(t *testing.T) {
+	t.Parallel()
+	all, err := replies.In("openai", "compatible", "responses", "anthropic")
+	expect.OK(t, err)
+	for _, r := range all {
+		protocol := map[string]eval.ProtocolName{"responses": eval.Responses, "anthropic": eval.Anthropic}[r.Folder]
+		if protocol == "" {
+			protocol = eval.OpenAI
+		}
+		t.Run(r.Name(), func(t *testing.T) {
+			t.Parallel()
+			var sent []string
+			p, direct := proxied(t, protocol, func(w http.ResponseWriter, req *http.Request) {
+				body, _ := io.ReadAll(req.Body)
+				sent = append(sent, string(body))
+				if found := req.Header.Get("Authorization") + req.Header.Get("X-Api-Key"); !strings.HasSuffix(found, key) {
+					t.Errorf("the service got the key %q", found)
+				}
+				maps.Copy(w.Header(), r.Header())
+				w.WriteHeader(r.Status)
+				_, _ = w.Write(r.Body)
+			})
+			trial, env := open(p)
+			const body = "{\n \"model\": \"m\",  \"messages\": [], \"stream\": false}"
+			at := env[wire.ClientsOf(protocol).AddressEnv] + paths[protocol]
+			resp, said := post(t, at, env[wire.ClientsOf(protocol).KeyEnv[0]], body)
+			expect.Same(t, "status", resp.StatusCode, r.Status)
+			if of := r.Header().Get("Content-Type"); of != "" {
+				expect.Same(t, "type", resp.Header.Get("Content-Type"), of)
+			}
+			if !bytes.Equal(said, r.Body) {
+				t.Errorf("got %q, want %q", said, r.Body)
+			}
+			expect.Same(t, "sent", sent, []string{body})
+			made := trial.Close()
+			expect.Same(t, "calls", len(made), 1)
+			want, failed := direct.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: r.Stream}})
+			if (made[0].Error == nil) != (failed == nil) || made[0].Model != "m" {
+				t.Fatalf("got the error %v for %q, want %v", made[0].Error, made[0].Model, failed)
+			}
+			if failed != nil || r.Status != http.StatusOK { // a refusal of the prompt is an answer for evalrun alone
+				return
+			}
+			expect.Same(t, "text", made[0].Response.Text(), want.Text())
+			expect.Same(t, "calls of tools", made[0].FunctionCalls(), (&eval.AnsweredCall{Response: *want}).FunctionCalls())
+			if u := want.Usage; u != nil && u.Source != "" {
+				got := made[0].Usage
+				expect.Same(t, "tokens", []int{got.PromptTokens, got.OutputTokens, got.CachedTokens}, []int{u.PromptTokens, u.OutputTokens, u.CachedTokens})
+			}
+		})
+	}
+}
+
+// What is no call of a trial, or none that can be counted, is refused in words that the libraries of its protocol read.
+func TestWhatCannotBeCountedIsRefused(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t, eval.OpenAI, func(http.ResponseWriter, *http.Request) { t.Error("a request reached the service") })
+	trial, env := open(p)
+	other, _ := open(p)
+	expect.Same(t, "calls", len(other.Close()), 0)
+	refused := func(path, token string, status int, why string) {
+		t.Helper()
+		resp, said := post(t, env["OPENAI_BASE_URL"]+path, token, `{"model": "m"}`)
+		if resp.StatusCode != status || !strings.Contains(string(said), why) || resp.Header.Get("X-Should-Retry") != "false" {
+			t.Errorf("%s: got %d %s, want %d and %q", path, resp.StatusCode, said, status, why)
+		}
+	}
+	refused("/chat/completions", "sk-real", http.StatusUnauthorized, "does not know this key")
+	refused("/chat/completions", slices.Collect(maps.Values(env))[0]+"x", http.StatusUnauthorized, "does not know this key")
+	refused("/batches", env["OPENAI_API_KEY"], http.StatusNotFound, "cannot count what POST /batches costs")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env["OPENAI_BASE_URL"]+"/realtime", nil)
+	expect.OK(t, err)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "websocket")
+	req.Header.Set("X-Api-Key", env["OPENAI_API_KEY"])
+	resp, err := http.DefaultClient.Do(req)
+	expect.OK(t, err)
+	expect.Same(t, "web socket", resp.StatusCode, http.StatusBadRequest)
+	expect.OK(t, resp.Body.Close())
+	expect.Same(t, "calls", len(trial.Close()), 0)
+	refused("/chat/completions", env["OPENAI_API_KEY"], http.StatusUnauthorized, "does not know this key") // its trial has ended
+}
+
+// Results of tool calls belong to the call of the model that asked for them, however often later requests repeat them.
+func TestResultsGoWithTheirCalls(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		protocol  eval.ProtocolName
+		asks      string
+		first     string
+		then      string
+		wantFails bool
+	}{
+		{
+			eval.OpenAI, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"get","arguments":"{}"}}]},` +
+				`"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`,
+			`{"model":"m","messages":[]}`, `{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"{\"error\": \"gone\"}"}]}`, true,
+		},
+		{
+			eval.Responses, `{"id":"r","object":"response","status":"completed","output":[{"type":"function_call","call_id":"c1","name":"get","arguments":"{}"}],` +
+				`"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`,
+			`{"model":"m","input":"hi"}`, `{"model":"m","input":[{"type":"function_call_output","call_id":"c1","output":"gone"}]}`, false,
+		},
+		{
+			eval.Anthropic, `{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"get","input":{}}],` +
+				`"stop_reason":"tool_use","usage":{"input_tokens":5,"output_tokens":2}}`,
+			`{"model":"m","messages":[]}`,
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":[{"type":"text","text":"gone"}]}]}]}`,
+			true,
+		},
+		{
+			eval.Generative, `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"get","args":{}}}]},"finishReason":"STOP"}],` +
+				`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`,
+			`{"contents":[]}`, `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"get","response":{"result":"gone"}}}]}]}`, false,
+		},
+	} {
+		t.Run(string(one.protocol), func(t *testing.T) {
+			t.Parallel()
+			p, _ := proxied(t, one.protocol, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, one.asks) })
+			trial, env := open(p)
+			variables := wire.ClientsOf(one.protocol)
+			for _, body := range []string{one.first, one.then, one.then} {
+				post(t, env[variables.AddressEnv]+paths[one.protocol], env[variables.KeyEnv[0]], body)
+			}
+			made := trial.Close()
+			expect.Same(t, "calls", len(made), 3)
+			expect.Same(t, "results", []int{len(made[0].Results), len(made[1].Results), len(made[2].Results)}, []int{1, 0, 0})
+			result := made[0].Results[0]
+			if result.Name != "get" || !strings.Contains(result.Text, "gone") || result.Failed != one.wantFails {
+				t.Errorf("got %+v, want a result of get", result)
+			}
+			expect.Same(t, "tokens", proxy.Usage(made).TotalTokens, 21)
+		})
+	}
+}

@@ -1,0 +1,257 @@
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/anthropic"
+	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/clients/openai"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+)
+
+// kind says what a request asks for.
+type kind int
+
+const (
+	unknown  kind = iota
+	answer        // an answer of a model: a step
+	embed         // vectors of texts
+	count         // the number of tokens
+	describe      // what is there: models, or an earlier answer
+)
+
+// route is what the address of a request says.
+type route struct {
+	kind     kind
+	path     string // below the base address of the protocol
+	protocol eval.ProtocolName
+	model    string // where the address has it
+	method   string // of the service's own protocol
+}
+
+// calls are the last words of addresses.
+var calls = map[string]struct {
+	kind     kind
+	protocol eval.ProtocolName
+}{
+	"completions":          {answer, eval.OpenAI},
+	"responses":            {answer, eval.Responses},
+	"messages":             {answer, eval.Anthropic},
+	wire.MethodGenerate:    {answer, eval.Generative},
+	wire.MethodStream:      {answer, eval.Generative},
+	"embeddings":           {embed, eval.OpenAI},
+	wire.MethodEmbed:       {embed, eval.Generative},
+	wire.MethodEmbedBatch:  {embed, eval.Generative},
+	"count_tokens":         {count, eval.Anthropic},
+	"input_tokens":         {count, eval.Responses},
+	wire.MethodCountTokens: {count, eval.Generative},
+}
+
+func routeOf(method, below string) route {
+	out := route{path: below}
+	last := path.Base(below)
+	if model, called, ok := strings.Cut(last, ":"); ok {
+		out.model, _ = url.PathUnescape(model)
+		last, out.method = called, called
+	}
+	if one, known := calls[last]; known && method == http.MethodPost {
+		out.kind, out.protocol = one.kind, one.protocol
+	}
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		out.kind = describe
+	}
+	if out.protocol == "" {
+		out.protocol = guess(below)
+	}
+	return out
+}
+
+// guess is the protocol in whose form an error is that is about no call.
+func guess(below string) eval.ProtocolName {
+	if strings.HasPrefix(below, "v1beta/") {
+		return eval.Generative
+	}
+	return eval.OpenAI
+}
+
+// parse reads an answer as it came.
+func (in *route) parse(data []byte) (*eval.Response, error) {
+	switch in.protocol {
+	case eval.OpenAI:
+		return openai.ParseResponse(data)
+	case eval.Responses:
+		return openai.ParseResponses(data)
+	case eval.Anthropic:
+		return anthropic.ParseResponse(data)
+	case eval.Generative:
+	}
+	return generative.ParseReply(data)
+}
+
+// statusWords are the words for statuses in the service's own protocol, and in that of messages.
+var statusWords = map[int][2]string{
+	http.StatusUnauthorized:          {"UNAUTHENTICATED", "authentication_error"},
+	http.StatusNotFound:              {"NOT_FOUND", "not_found_error"},
+	http.StatusBadRequest:            {"INVALID_ARGUMENT", "invalid_request_error"},
+	http.StatusRequestEntityTooLarge: {"INVALID_ARGUMENT", "request_too_large"},
+	http.StatusTooManyRequests:       {"RESOURCE_EXHAUSTED", "rate_limit_error"},
+}
+
+// refuse answers with an error in the form of the protocol, which its libraries read. They are told not to try again.
+func (in *route) refuse(w http.ResponseWriter, status int, why string) {
+	words, known := statusWords[status]
+	if !known {
+		words = [2]string{"UNAVAILABLE", "api_error"}
+	}
+	var body any
+	switch in.protocol {
+	case eval.Anthropic:
+		body = map[string]any{"type": "error", "error": map[string]any{"type": words[1], "message": why}}
+	case eval.Generative:
+		body = map[string]any{"error": map[string]any{"code": status, "message": why, "status": words[0]}}
+	case eval.OpenAI, eval.Responses:
+		body = map[string]any{"error": map[string]any{"message": why, "type": words[1], "param": nil, "code": "evalrun"}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Should-Retry", "false")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the program may have gone
+}
+
+// asked is what the body of a request says.
+type asked struct {
+	model   string
+	stream  bool
+	output  int // the most tokens of the answer; 0: it does not say
+	tokens  int // of the request, about
+	results []eval.CallResult
+}
+
+func (in *route) read(body []byte) asked {
+	out := asked{model: in.model, stream: in.method == wire.MethodStream, tokens: tokensOf(body)}
+	fields := gjson.GetManyBytes(
+		body, "model", "stream", "max_completion_tokens", "max_tokens", "max_output_tokens", "generationConfig.maxOutputTokens",
+		"generation_config.max_output_tokens",
+	)
+	if out.model == "" {
+		out.model = fields[0].String()
+	}
+	out.stream = out.stream || fields[1].Bool()
+	for _, limit := range fields[2:] {
+		if n := int(limit.Int()); wire.ArePossible(n) {
+			out.output = max(out.output, n)
+		}
+	}
+	if in.kind == answer {
+		out.results = in.results(body)
+	}
+	return out
+}
+
+// longWord is the length, in bytes, from which a text without a space is taken for an encoded file.
+const longWord = 4096
+
+// tokensOf guesses the tokens of a request. Encoded files count like images.
+func tokensOf(body []byte) int {
+	text, files, run := 0, 0, 0
+	flush := func() {
+		if run >= longWord {
+			files++
+		} else {
+			text += run
+		}
+		run = 0
+	}
+	for _, c := range body {
+		if run++; c == ' ' || c == '"' {
+			flush()
+		}
+	}
+	flush()
+	return wire.Tokens(text) + files*wire.TokensPerImage
+}
+
+// results are the results of tool calls that a request sends to the model.
+func (in *route) results(body []byte) (out []eval.CallResult) {
+	list, read := "messages", chatResult
+	switch in.protocol {
+	case eval.Responses:
+		list, read = "input", responsesResult
+	case eval.Anthropic:
+		read = messageResults
+	case eval.Generative:
+		list, read = "contents", contentResults
+	case eval.OpenAI:
+	}
+	gjson.GetBytes(body, list).ForEach(func(_, one gjson.Result) bool {
+		if one.IsObject() {
+			out = append(out, read(one)...)
+		}
+		return true
+	})
+	return out
+}
+
+func chatResult(m gjson.Result) []eval.CallResult {
+	if role := m.Get("role").Str; role != "tool" && role != "function" {
+		return nil
+	}
+	return []eval.CallResult{resultOf(m.Get("tool_call_id").Str, m.Get("name").Str, m.Get("content"))}
+}
+
+func responsesResult(m gjson.Result) []eval.CallResult {
+	if !strings.HasSuffix(m.Get("type").Str, "call_output") {
+		return nil
+	}
+	return []eval.CallResult{resultOf(m.Get("call_id").Str, "", m.Get("output"))}
+}
+
+func messageResults(m gjson.Result) (out []eval.CallResult) {
+	for _, part := range m.Get("content").Array() {
+		if part.Get("type").Str == "tool_result" {
+			one := resultOf(part.Get("tool_use_id").Str, "", part.Get("content"))
+			one.Failed = one.Failed || part.Get("is_error").Bool()
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func contentResults(m gjson.Result) (out []eval.CallResult) {
+	for _, part := range m.Get("parts").Array() {
+		for _, key := range []string{"functionResponse", "function_response"} {
+			if given := part.Get(key); given.Exists() {
+				out = append(out, resultOf(given.Get("id").Str, given.Get("name").Str, given.Get("response")))
+			}
+		}
+	}
+	return out
+}
+
+// resultOf is a result of a text, a list of texts, or an object. One whose JSON has an `error`, or an `isError` as MCP has it, failed.
+func resultOf(id, name string, content gjson.Result) eval.CallResult {
+	text := content.Str
+	switch {
+	case content.IsArray():
+		for _, part := range content.Array() {
+			text += part.Get("text").Str
+		}
+	case content.Type != gjson.String && content.Type != gjson.Null:
+		text = content.Raw
+	}
+	out := eval.CallResult{ID: id, Name: name, Text: strings.Clone(text)}
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		said := gjson.Parse(text)
+		failed := said.Get("error")
+		out.Failed = said.Get("isError").Bool() || failed.Exists() && failed.Type != gjson.Null && failed.Type != gjson.False && failed.Raw != `""`
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"context"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// models are the services that programs under test call, by way of a proxy that starts with the first program.
+type models struct {
+	lines []*proxy.Service
+	way   func(service string) flow.Service // of a call, within limits
+
+	mu    sync.Mutex
+	proxy *proxy.Proxy
+}
+
+// open lets the program make calls for a trial; nil where it makes none that are counted.
+func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
+	if len(p.Models) == 0 {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.proxy == nil {
+		for _, one := range m.lines {
+			next := m.way(one.Name)
+			one.Send = func(ctx context.Context, call *eval.Call) (*eval.Response, error) { return next.Generate(ctx, call) }
+		}
+		var err error
+		if m.proxy, err = proxy.New(m.lines); err != nil {
+			return nil, err
+		}
+	}
+	config := proxy.Config{ID: call.TrialID, Names: p.AddressEnv}
+	for _, one := range p.Models {
+		config.Services = append(config.Services, one.Name)
+	}
+	return m.proxy.Open(config), nil
+}
+
+func (m *models) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.proxy != nil {
+		m.proxy.Close()
+	}
+}
