@@ -24,6 +24,7 @@ type filler struct {
 	random *rand.Rand
 	text   string // in every text
 	depth  int
+	within bool // a call of a program, which has no such calls itself
 }
 
 func (f *filler) fill(v reflect.Value) {
@@ -60,6 +61,12 @@ func (f *filler) fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(partList{
 			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
 		}))
+	case []ModelCall:
+		if !f.within {
+			f.within = true
+			v.Set(reflect.ValueOf([]ModelCall{some[ModelCall](f)}))
+			f.within = false
+		}
 	case Rendered:
 		v.Set(reflect.ValueOf(Rendered{Payload: new(some[HTTP](f))}))
 	case pieceList:
@@ -301,8 +308,13 @@ func withContent() *Result {
 	}
 	r.Usage.Source, r.Err().Kind = UsageService, KindStatus
 	r.Ending = writtenEnding{outcome: Fail, err: r.Err()}
+	made := [][]ModelCall{r.Response.Calls}
 	for i := range r.Calls {
 		r.Calls[i].Usage.Source, r.Calls[i].Timing.Answer = UsageService, "id"
+		made = append(made, r.Calls[i].Response.Calls)
+	}
+	for _, of := range made {
+		of[0].Usage.Source, of[0].Timing.Answer, of[0].Error.Kind, of[0].Service = UsageService, "id", KindStatus, "s"
 	}
 	return r
 }

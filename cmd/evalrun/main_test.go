@@ -26,7 +26,7 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
-	testscript.Main(cleaned{m}, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }})
+	testscript.Main(cleaned{m}, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }, "toyagent": toyAgent})
 }
 
 // atEnd removes what tests share.
@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch,
-			"viewed": viewed, "labelled": labelled,
+			"viewed": viewed, "labelled": labelled, "models": serveModels, "sameAccount": sameAccount,
 			"rewrite": rewrite, "blocks": blocks, "post": post, "unserve": unserve, "transcript": transcript,
 		},
 	})

@@ -24,7 +24,9 @@ type limited struct {
 // Budget puts every attempt of next through the budgets of the limiter alone. It is for what runs on this machine: that
 // takes neither a slot nor a part of the rates that are meant for a service. What calls models itself, within limits, costs
 // nothing more, and does not begin when a budget is spent.
-func (l *Limiter) Budget(next Service, callsModels bool) Service { return budgeted{next, l, callsModels} }
+func (l *Limiter) Budget(next Service, callsModels bool) Service {
+	return budgeted{next, l, callsModels}
+}
 
 type budgeted struct {
 	Service

@@ -243,7 +243,7 @@ func (c *Caller) Pass(req *http.Request, to Passed) (*http.Response, error) {
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return resp, nil
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()                                            //nolint:errcheck // it was only read
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, MaxResponseBytes)) // the status is enough if the body cannot be read
 	resp.Body = io.NopCloser(bytes.NewReader(said))
 	refused := c.refusal(req, resp, token)
