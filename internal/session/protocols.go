@@ -71,8 +71,8 @@ type speakerService struct {
 
 // Generate makes an attempt of a call, which may be one that a program under test began.
 func (a speakerService) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if resp, err, ok := proxy.Attempt(ctx, call, a.speaker); ok {
-		return resp, err
+	if attempt := proxy.Attempt(ctx); attempt != nil {
+		return attempt(call, a.speaker)
 	}
 	return a.speaker.Generate(ctx, call)
 }

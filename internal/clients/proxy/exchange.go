@@ -44,14 +44,13 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// Attempt makes an attempt of a call that a program began, if the context is of one.
-func Attempt(ctx context.Context, call *eval.Call, line Line) (resp *eval.Response, err error, ok bool) { //nolint:revive // whether it is one comes last
+// Attempt is an attempt of a call that a program began, nil if the context is not of one.
+func Attempt(ctx context.Context) func(call *eval.Call, line Line) (*eval.Response, error) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
-		return nil, nil, false
+		return nil
 	}
-	resp, err = x.attempt(ctx, call, line)
-	return resp, err, true
+	return func(call *eval.Call, line Line) (*eval.Response, error) { return x.attempt(ctx, call, line) }
 }
 
 // serve makes the call of a request, and leaves its account with the trial.

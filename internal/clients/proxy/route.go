@@ -251,7 +251,7 @@ func resultOf(id, name string, content gjson.Result) eval.CallResult {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		said := gjson.Parse(text)
 		failed := said.Get("error")
-		out.Failed = said.Get("isError").Bool() || failed.Exists() && failed.Type != gjson.Null && failed.Type != gjson.False && failed.Raw != `""`
+		out.Failed = said.Get("isError").Bool() || failed.String() != "" && failed.Type != gjson.False
 	}
 	return out
 }

@@ -22,7 +22,8 @@ var ladder = strings.Fields(`
 	suite internal/dataset
 	internal/rundir journal/history journal
 	internal/emulator internal/ledger
-	internal/clients/app internal/clients/proxy internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
+	internal/clients/app internal/clients/proxy
+	internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
 	internal/clients/wire
 	internal/expr internal/yaml internal/text internal/files internal/rates
 	compare internal/stats
