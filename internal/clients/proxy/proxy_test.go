@@ -50,7 +50,9 @@ func proxied(t *testing.T, protocol eval.ProtocolName, handle http.HandlerFunc) 
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
 	to := lineOf(protocol, server.URL)
-	send := func(ctx context.Context, call *eval.Call) (*eval.Response, error) { return proxy.Attempt(ctx)(call, to) }
+	send := func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+		return proxy.Attempt(ctx)(call, to)
+	}
 	p, err := proxy.New([]*proxy.Service{{Name: "s", Protocol: protocol, Line: to, Send: send}})
 	expect.OK(t, err)
 	t.Cleanup(p.Close)
