@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
@@ -346,6 +347,9 @@ func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 			}
 		}
 	}
+	expect.Same(t, "cards", evaluate[int](b, `document.querySelectorAll('.verdict .said h1').length`), 1)
+	parts := []string{"Cases whose outcome changed", "Metrics"}
+	expect.Same(t, "parts in order", texts(b, "#main .verdict ~ section > h3"), parts)
 }
 
 // The verdict, its sentence and what to do next are on the first screen.

@@ -25,10 +25,10 @@ type comparison struct {
 }
 
 type comparedArm struct {
-	Suite   string       `json:"suite"`
-	Arm     string       `json:"arm"`
-	Verdict eval.Verdict `json:"verdict,omitempty"`
-	Changes string       `json:"changes"` // for people
+	Suite   string        `json:"suite"`
+	Arm     string        `json:"arm"`
+	State   compare.State `json:"state"`
+	Changes string        `json:"changes"` // for people
 }
 
 // runPair is two runs of the same suite, the older one first.
@@ -141,7 +141,7 @@ func brief(p runPair, c *compare.Comparison) comparison {
 	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.Verdict, overview.ComparisonWordsOf(a).Changes})
+		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.State, overview.ComparisonWordsOf(a).Changes})
 	}
 	return out
 }

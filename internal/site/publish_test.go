@@ -424,13 +424,12 @@ func TestPublishGivesAVerdictOnlyWithAMargin(t *testing.T) {
 	f := newFolder(t)
 	f.record("one", 1, strings.Repeat("p", 60), nil)
 	f.record("two", 2, strings.Repeat("f", 30)+strings.Repeat("p", 30), nil)
-	for margin, want := range map[float64]eval.Verdict{0: "", 0.05: eval.Regressed} {
+	for margin, want := range map[float64]string{0: "no_margin", 0.05: "regressed"} {
 		f.published(site.PublishOptions{Margin: margin})
 		var compared []struct {
 			Base, Head string
 			Arms       []struct {
-				Verdict eval.Verdict
-				Changes string
+				State, Changes string
 			}
 		}
 		f.named(f.files(), "comparisons", &compared)
@@ -438,7 +437,7 @@ func TestPublishGivesAVerdictOnlyWithAMargin(t *testing.T) {
 			t.Fatalf("margin %g: got the comparisons %+v, want one of one arm", margin, compared)
 		}
 		expect.Same(t, "runs", [2]string{compared[0].Base, compared[0].Head}, [2]string{"one", "two"})
-		expect.Same(t, fmt.Sprint("verdict with the margin ", margin), compared[0].Arms[0].Verdict, want)
+		expect.Same(t, fmt.Sprint("verdict with the margin ", margin), compared[0].Arms[0].State, want)
 		expect.Contains(t, "changes", compared[0].Arms[0].Changes, "30 newly failing")
 	}
 }

@@ -3,6 +3,8 @@
 // pointUnits are how the amounts are written.
 const pointUnits = {__proto__: null, latency: duration, tokens: asCount};
 
+const plainMetrics = ['pass', 'blocked', 'latency', 'tokens'];
+
 // pointValues are the metrics by which an arm can be compared with that of the baseline.
 function pointValues({metrics}) {
   return metrics.map(({name: key, base, head}) => {
@@ -48,7 +50,7 @@ function against(head) {
       }
     };
     const folded = h('details', {ontoggle: () => { if (folded.open) fill(); }}, h('summary', null, 'Base and head, case by case'), slot);
-    folded.open = i === 0;
+    folded.open = i === 0 && (arm.metrics || []).some(m => !plainMetrics.includes(m.name)); // outcomes are listed case by case already
     return folded;
   };
 }

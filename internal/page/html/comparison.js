@@ -1,6 +1,9 @@
 // The run against its baseline.
 
-const verdictWords = {__proto__: null, improved: 'improved', not_worse: 'not worse', regressed: 'regressed', inconclusive: 'cannot tell', invalid: 'invalid'};
+const verdictWords = {
+  __proto__: null, improved: 'improved', not_worse: 'not worse', not_worse_but_worse: 'not worse by more than the margin, but worse', regressed: 'regressed',
+  inconclusive: 'cannot tell', invalid: 'invalid', no_margin: 'no margin stated', not_compared: 'not compared',
+};
 const verdictTones = {__proto__: null, improved: 'pass', not_worse: 'pass', regressed: 'fail', invalid: 'error'};
 const toneOf = state => verdictTones[state] || 'skip'; // undecided
 const isRatio = metric => metric === 'latency' || metric === 'tokens';
@@ -14,22 +17,41 @@ const reading = (head, i) => (head.readings || [])[i] || {changes: '', cases: []
 // briefly says how many cases of an arm changed, and how many were compared.
 const briefly = (head, i) => [reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; ');
 
-// drawHeadline says what the comparison found, in a sentence and the notes that qualify it.
-function drawHeadline(head) {
-  const {headline} = head.comparison, notes = head.verdictNotes || [];
-  return [headline && h('p', {class: 'lead'}, name(headline)), notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note))))];
+// foundBy is what a comparison found, for the card.
+const foundBy = c => ({style: toneOf(c.state), words: c.words, sentence: c.sentence, metric: decisive(worstArm(c))});
+// worstArm is the arm that a comparison speaks of first.
+const worstArm = c => c.arms[c.worst] || {};
+// decisive is the metric that an arm's finding is about, where it has a verdict to draw.
+const decisive = a => (a.metrics || []).find(m => m.name === a.metric && m.gated && isKnown(m.estimate));
+// nextAfter is what a reader does next after a comparison; null where nothing is left to do.
+const nextAfter = (head, c) => c && c.next ? [c.state !== 'inconclusive' && worseLink(head, worstArm(c), c.next) || name(c.next), '.'] : null;
+
+// drawCard says in a card what came out: a verdict, a sentence, facts, what follows, and the metric that decided.
+function drawCard({style, words, sentence, metric}, facts, inside, ...below) {
+  return h('section', {class: 'verdict ' + style, 'aria-labelledby': 'verdict'},
+    h('div', {class: 'said'},
+      h('div', null,
+        h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), name(words)),
+        sentence && h('p', {class: 'sentence'}, name(sentence)),
+        h('p', {class: 'lead'}, facts.filter(Boolean).map((fact, i) => [i > 0 && ' \u00b7 ', name(fact)])),
+        inside),
+      metric && drawDifference(metric)),
+    below);
 }
 
-function drawComparisonInBrief(head) {
-  const c = head.comparison, notes = head.verdictNotes || [];
+const drawNextLine = next => next && h('p', {class: 'next'}, h('b', null, 'Next: '), next);
+const drawNotes = notes => (notes || []).length > 0 && h('ul', {class: 'lines note', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note))));
+
+// drawArmsCompared lists what the comparison found on each of several arms.
+function drawArmsCompared(head) {
+  const c = head.comparison;
   if (c.notCompared) return section('Against the baseline', h('p', null, 'Not compared (--no-baseline).'));
-  if (c.arms.length < 2 && notes.length === 0) return null;
-  return section('Against the baseline',
-    notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note)))),
+  return c.arms.length > 1 && section('Against the baseline',
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
-      badge(toneOf(a.verdict), verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
-      h('span', {class: 'on'}, ' ', name(briefly(head, i))), ' ', worseLink(head, a)))));
+      stateBadge(a), ' ', name(a.suite + ' on ' + armName(a)), h('span', {class: 'on'}, ' ', name(briefly(head, i))), ' ', worseLink(head, a)))));
 }
+
+const stateBadge = ({state}) => badge(toneOf(state), verdictWords[state] || 'not compared');
 
 // worseLink leads to the answers of an arm that got worse.
 function worseLink(head, a, words = '') {
@@ -39,32 +61,30 @@ function worseLink(head, a, words = '') {
 
 const isWorse = f => f.headPassed * f.baseJudged < f.basePassed * f.headJudged;
 
-function drawComparison(head) {
-  const c = head.comparison, plot = against(head);
+function drawComparison(head, rows) {
+  const c = head.comparison, plot = against(head), base = c.base.name || c.base.run;
   return [
-    h('h1', null, 'Against the baseline'),
-    drawHeadline(head),
-    h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
+    drawCard(foundBy(c), [`against ${base}${c.base.startedAt ? ` of ${when(c.base.startedAt)} UTC` : ''}`, c.arms.length > 1 ? count(c.arms.length, 'arm') : worstArm(c).headArm],
+      [drawNextLine(nextAfter(head, c)), drawNotes(head.verdictNotes)]),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
-    c.arms.slice(0, 50).map((a, i) => drawArmComparison(head, a, reading(head, i), plot(a, i))),
+    c.arms.slice(0, 50).map((a, i) => drawArmComparison(head, rows, a, reading(head, i), plot(a, i))),
   ];
 }
 
 const advices = m => m.gated && m.advice && !m.advisory;
 
-function drawArmComparison(head, a, words, plot) {
-  const worse = worseLink(head, a), metrics = a.metrics || [], safety = (a.safety || []).filter(s => s.headHigh !== s.baseHigh || s.headBlocked !== s.baseBlocked), title = a.suite + ' on ' + armName(a);
+// drawArmComparison shows what changed on an arm: its cases, what is sent, its metrics, and what they rest on.
+function drawArmComparison(head, rows, a, words, plot) {
+  const metrics = a.metrics || [], safety = (a.safety || []).filter(s => s.headHigh !== s.baseHigh || s.headBlocked !== s.baseBlocked), title = a.suite + ' on ' + armName(a);
   return h('section', null,
-    h('h2', null, name(title), ' ', a.verdict && badge(toneOf(a.verdict), verdictWords[a.verdict])),
-    a.headline && a.headline !== head.comparison.headline && h('p', {class: 'telling'}, name(a.headline)),
-    words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
-    metrics.length > 0 && table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
-    words.metrics.map(line => h('p', {class: 'note'}, name(line))),
-    metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
-    (words.tests || []).length > 0 && h('details', null, h('summary', null, 'Tests'), words.tests.map(line => h('p', {class: 'note'}, name(line)))),
+    h('h2', null, name(title), ' ', stateBadge(a)),
+    head.comparison.arms.length > 1 && h('p', {class: 'telling'}, name(a.sentence || '')),
+    drawFlips(rows, a, words.changes, worseLink(head, a)),
     a.baseSent && [h('h3', null, 'What changed in what is sent, here for ', name(a.sentFor)), drawDiff(a.baseSent, a.headSent, 'From the baseline to this run')],
+    metrics.length > 0 && [h('h3', null, 'Metrics'), table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric))],
+    [...words.cases, ...words.metrics, ...metrics.filter(advices).map(m => `${m.name}: to know more: ${m.advice}`)].map(line => h('p', {class: 'note'}, name(line))),
+    (words.tests || []).length > 0 && h('details', null, h('summary', null, 'Tests'), words.tests.map(line => h('p', {class: 'note'}, name(line)))),
     plot,
-    drawFlips(a, words.changes, worse),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
     safety.length > 0 && [h('h3', null, 'Safety ratings that moved'), table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)]))]);
 }
@@ -108,13 +128,27 @@ function metricPair(m, tone) {
 
 const mostFlips = 100;
 
-function drawFlips(a, changes, worse) {
+// drawFlips lists the cases whose outcome changed: what they asked and wanted, and both answers.
+function drawFlips(rows, a, changes, worse) {
   const flips = a.flips || [];
   if (!changes && flips.length === 0) return null;
   const alone = flips.length > 0 && flips.every(f => f.singleSample) && ' Each side has one sample of a case: that one of them changed is no evidence by itself.';
-  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse], alone && [worse ? '.' : '', alone]), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
-    badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
-    h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.p === undefined || f.p === null ? '' : f.p > 0.1 ? ' (can be chance)' : ' (more than chance)'),
-    f.baseAnswer && f.headAnswer ? h('details', null, h('summary', null, 'What changed in the answer'), drawDiff(f.baseAnswer, f.headAnswer, 'From the baseline to this run')) : null))),
-  flips.length > mostFlips && h('p', {class: 'note'}, `and ${count(flips.length - mostFlips, 'more case')}`)];
+  const placeOf = f => {
+    const one = rows.cases[rows.byName.get(a.suite + '\n' + f.case)], places = one ? rows.placesOf(one, a.headArm) : [];
+    return places.find(i => rows.wanted[i] || rows.why[i]) ?? places[0];
+  };
+  const chance = f => !isKnown(f.p) ? '' : f.p > 0.1 ? ' (can be chance)' : ' (more than chance)', of = column => f => column[placeOf(f)];
+  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse], alone && [worse ? '.' : '', alone]),
+    flips.length > 0 && toldTable(`Cases of ${a.suite} on ${armName(a)} whose outcome changed`, [
+      ['Case', f => [badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
+        h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}${chance(f)}`)]],
+      ['Asked', of(rows.input)], ['Wanted', of(rows.wanted)], ['Answer before', f => f.baseAnswer], ['Answer', f => f.headAnswer],
+    ], flips.slice(0, mostFlips), 'flips'),
+    flips.length > mostFlips && h('p', {class: 'note'}, `and ${count(flips.length - mostFlips, 'more case')}`)];
+}
+
+// toldTable shows items by columns of texts, of which those that no item has are left out; the first column is drawn.
+function toldTable(caption, [first, ...others], items, also = '') {
+  const texts = others.filter(([, of]) => items.some(of)), said = text => h('p', {class: 'telling', dir: 'auto'}, visible(text || ''));
+  return table(caption, [first, ...texts].map(([title]) => title), items.map(one => [first[1](one), ...texts.map(([, of]) => said(of(one)))]), {class: `told ${also}`});
 }

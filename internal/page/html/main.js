@@ -46,7 +46,7 @@ async function start() {
     if (page in lists) content = lists[page].show(query);
     else if (page === 'case' && parts.length >= 3) content = await drawCase(around, head, parts[1], parts.slice(2).join('/'), query);
     else if (page === 'side' && parts.length >= 3) content = await drawSide(around, head, parts[1], parts.slice(2).join('/'), query);
-    else if (page === 'comparison' && head.comparison) content = drawComparison(head);
+    else if (page === 'comparison' && head.comparison) content = drawComparison(head, rows);
     else content = drawSummary(head, rows);
     if (ticket !== location.hash) return; // somebody was faster
     shown = page;

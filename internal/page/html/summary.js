@@ -6,7 +6,7 @@ function drawSummary(head, rows) {
   return [
     drawVerdict(head),
     drawNotices(head, rows),
-    head.comparison && drawComparisonInBrief(head),
+    head.comparison && drawArmsCompared(head),
     drawRankings(head),
     drawTroubles(head, rows),
     rulesOf(head).length > 0 && drawGate(head),
@@ -39,7 +39,7 @@ function verdictOf(head) {
   const {style, verdict, why} = head.headline, c = compared(head), broken = rulesOf(head).filter(r => !r.holds);
   const undecided = head.running || head.run.interrupted || head.run.partial || style === 'error';
   if (!undecided && c && c.words && (broken.length === 0 || broken.some(r => r.name === 'baseline'))) {
-    return {style: toneOf(c.state), words: c.words, sentence: c.sentence, metric: decisive(worstArm(c)), arm: visible(worstArm(c).headArm || '')};
+    return {...foundBy(c), arm: worstArm(c).headArm};
   }
   if (!undecided && style !== 'fail' && (head.ranking || []).length === 1) return {style, rate: false, ...standing(head.ranking[0])};
   const has = outcomes.reduce((sum, o) => sum + (o === 'skip' ? 0 : head.summary[o]), 0), planned = head.run.plan.trials;
@@ -48,11 +48,6 @@ function verdictOf(head) {
 }
 
 const compared = head => head.comparison && !head.comparison.notCompared ? head.comparison : null;
-
-// worstArm is the arm that a comparison speaks of first.
-const worstArm = c => c.arms[c.worst] || {};
-// decisive is the metric that an arm's finding is about, where it has a verdict to draw.
-const decisive = a => (a.metrics || []).find(m => m.name === a.metric && m.gated && isKnown(m.estimate));
 
 // standing says which arms may be the best.
 function standing(r) {
@@ -68,21 +63,13 @@ function standing(r) {
 const ruleInWords = r => [r.arm && r.arm + ':', r.name, isKnown(r.value) ? `${ruleScale(r).write(r.value)}, ${atLeast(r) ? 'at least' : 'at most'} ${ruleScale(r).write(r.limit)}` : r.why || ''].filter(Boolean).join(' ');
 
 function drawVerdict(head) {
-  const {style, words, sentence, metric, arm, rate = true} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length, open = head.gate && head.gate.exit === 3;
+  const {rate = true, ...found} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length, open = head.gate && head.gate.exit === 3;
   const facts = [
-    arm, s.passRate === null || !rate ? null : `${percent(s.passRate)} pass rate${head.run.partial || head.running ? ' so far' : ''}`,
+    found.arm, s.passRate !== null && rate && `${percent(s.passRate)} pass rate${head.run.partial || head.running ? ' so far' : ''}`,
     broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} ${open ? 'undecided' : 'broken'}` : head.gate && head.gate.exit === 0 && rulesOf(head).length > 0 && 'the gate holds',
     head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
-  ].filter(Boolean);
-  return h('section', {class: 'verdict ' + style, 'aria-labelledby': 'verdict'},
-    h('div', {class: 'said'},
-      h('div', null,
-        h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), name(words)),
-        sentence && h('p', {class: 'sentence'}, name(sentence)),
-        h('p', {class: 'lead'}, facts.join(' \u00b7 ').replace(/^./, c => arm ? c : c.toUpperCase())),
-        drawChange(head), drawNext(head)),
-      metric && drawDifference(metric)),
-    outcomeBar(s), drawTiles(head), drawOrigin(head));
+  ];
+  return drawCard(found, facts, [drawChange(head), drawNext(head), drawNotes(head.verdictNotes)], outcomeBar(s), drawTiles(head), drawOrigin(head));
 }
 
 // drawChange shows what the worst arm sends otherwise than in the baseline.
@@ -96,14 +83,13 @@ const canResume = run => !run.plan.shard && !run.rescoredFrom && !run.replay;
 
 // drawNext says what a reader does next.
 function drawNext(head) {
-  const c = compared(head), worse = c && c.next && c.state !== 'inconclusive' && worseLink(head, worstArm(c), c.next);
   const undecided = (head.ranking || []).filter(r => !r.within && !r.race && r.arms.filter(a => a.best).length > 1);
   const next = head.running ? null :
     head.run.interrupted || head.run.partial ? canResume(head.run) && [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing, and keeps the answers so far.'] :
-    c && c.next ? [worse || name(c.next), '.'] :
-    undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
-    head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null;
-  return next && h('p', {class: 'next'}, h('b', null, 'Next: '), next);
+    nextAfter(head, compared(head)) ||
+    (undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
+    head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null);
+  return drawNextLine(next);
 }
 
 // drawDifference draws the metric that decided, with its interval and the margin.
@@ -182,15 +168,13 @@ function drawTroubles(head, rows) {
 // drawExamples shows what cases of a group asked and wanted, and what they got.
 function drawExamples(rows, g, before) {
   const compares = g.outcome === 'fail' && g.examples.every(i => rows.wanted[i]), was = i => before.get(armCase(rows.word('suite', i), rows.word('arm', i), rows.names[i]));
-  const said = text => h('p', {class: 'telling', dir: 'auto'}, visible(text));
-  const columns = [
+  return toldTable(`Examples: ${[standings[g.standing], g.word || g.outcome].filter(Boolean).join(', ')}`, [
     ['Case', i => [h('a', {href: trialAddress(rows, i)}, name(rows.names[i])), h('span', {class: 'on'}, ' on ', name(rows.word('arm', i)))]],
     ['Asked', i => rows.input[i]],
     compares ? ['Wanted', i => rows.wanted[i]] : [g.outcome === 'fail' ? 'Reason' : 'Error', i => rows.why[i]],
-    ['Answer before', i => was(i)],
+    ['Answer before', was],
     ['Answer', i => rows.answer[i]],
-  ].filter(([title, of]) => title === 'Case' || g.examples.some(of));
-  return table(`Examples: ${[standings[g.standing], g.word || g.outcome].filter(Boolean).join(', ')}`, columns.map(([title]) => title), g.examples.map(i => columns.map(([title, of]) => title === 'Case' ? of(i) : said(of(i) || ''))), {class: 'told'});
+  ], g.examples);
 }
 
 const armCase = (suite, arm, one) => [suite, arm, one].join('\n');

@@ -19,4 +19,4 @@ function comparisonRow(c, runs) {
   ];
 }
 
-const comparedArm = a => h('div', null, a.verdict && [badge(toneOf(a.verdict), verdictWords[a.verdict]), ' '], name(`${a.suite} on ${a.arm}`), a.changes && h('span', {class: 'on'}, ' ', name(a.changes)));
+const comparedArm = a => h('div', null, stateBadge(a), ' ', name(`${a.suite} on ${a.arm}`), a.changes && h('span', {class: 'on'}, ' ', name(a.changes)));
