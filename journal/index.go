@@ -69,7 +69,8 @@ const (
 	isClean
 	isOpen
 	isTainted
-	isLate // its time was up, and what was there was scored
+	isLate    // its time was up, and what was there was scored
+	isLimited // the same, since it had made its calls
 )
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written, and a hash of others.

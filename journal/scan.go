@@ -109,8 +109,12 @@ func (r *scannedTrial) flags() (f flags) {
 	case eval.Tainted:
 		f |= isTainted
 	}
-	if r.Timing.Limit == eval.LimitTime {
+	switch r.Timing.Limit {
+	case "":
+	case eval.LimitTime:
 		f |= isLate
+	default:
+		f |= isLimited
 	}
 	f |= r.Response.flags()
 	for i := range r.Turns {

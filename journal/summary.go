@@ -19,8 +19,8 @@ type Summary struct {
 	// tokens.
 	PartlyBlocked, Cut int
 	Integrity          IntegrityCounts
-	// Late are the trials that were scored when their time was up.
-	Late int
+	// Late are the trials that were scored when their time was up, Limited those that were when they had made their calls.
+	Late, Limited int
 	// SkippedEarly are the skips of trials that did not have to run: the verdict was known.
 	SkippedEarly int
 	Suites       []SuiteSummary // in the order of the plan
@@ -132,6 +132,7 @@ type ArmSummary struct {
 	Counts    eval.Counts
 	Integrity IntegrityCounts
 	Late      int
+	Limited   int
 	Cases     CaseCounts
 	Tokens    Tokens
 	Repeats   RepeatCounts
@@ -243,6 +244,9 @@ func (s *Summary) add(r *digest) {
 	if r.flags&isLate != 0 {
 		s.Late++
 	}
+	if r.flags&isLimited != 0 {
+		s.Limited++
+	}
 }
 
 func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
@@ -319,6 +323,9 @@ func (a *armTally) add(r *digest) {
 	a.arm.Integrity.add(r.flags)
 	if r.flags&isLate != 0 {
 		a.arm.Late++
+	}
+	if r.flags&isLimited != 0 {
+		a.arm.Limited++
 	}
 	a.counts.Add(r.outcome)
 	a.arm.Tokens.add(tokensOf(r.usage))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -121,6 +122,9 @@ type Program struct {
 	// Models are the services that the program may call by way of the proxy. AddressEnv are further variables with the address of one.
 	Models     []*NamedService
 	AddressEnv map[string]string
+	// MostSteps, MostTokens and MostMoney limit the calls of models in a trial; 0 is unlimited.
+	MostSteps, MostTokens int
+	MostMoney             float64
 	// ScoresLate says that what is there when the time is up is scored.
 	ScoresLate bool
 	// Timeout is the time limit of one call.
@@ -192,11 +196,23 @@ func programBlock() yaml.Block {
 				"baseUrlEnv", yaml.MapShape(yaml.Text),
 				"Further variables with the address of a service: {MY_BASE_URL: openai}.",
 			),
+			{Name: "limits", Is: programLimits().Shape(), Doc: "How much the program may call its `models` in a trial."},
 			key(
 				"concurrency", yaml.Int(1, MaxConcurrency),
 				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			),
 		}...),
+	}
+}
+
+func programLimits() yaml.Block {
+	return yaml.Block{
+		Some: []string{"steps", "tokens", "money"},
+		Keys: []yaml.Key{
+			key("steps", yaml.Int(1, math.MaxInt32), "Calls of models; further ones are refused."),
+			key("tokens", yaml.Int(1, math.MaxInt32), "Tokens that they used; further calls are refused."),
+			key("money", yaml.Number(0, math.MaxInt32), "What they cost by the price list; further calls are refused."),
+		},
 	}
 }
 
@@ -240,6 +256,14 @@ func (l *loader) models(p *Program, m yaml.Map) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		p.AddressEnv[e.Name()] = e.Value.Str()
+	}
+	if limits := m.Get("limits"); !limits.IsZero() {
+		of := limits.Map(programLimits().Names()...)
+		p.MostSteps, p.MostTokens = of.Get("steps").Int(1, math.MaxInt32), of.Get("tokens").Int(1, math.MaxInt32)
+		p.MostMoney = of.Get("money").Float(0, math.MaxInt32)
+		if !m.Has("models") {
+			m.Key("limits").Errorf("name what it calls: `models: [openai]`", "`limits` counts the calls of a program's `models`, and it has none")
+		}
 	}
 	named := slices.Collect(maps.Values(p.AddressEnv))
 	found := map[string]string{} // the service that a variable has

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
@@ -129,6 +130,7 @@ func toyAgent() {
 		said, status := a.ask()
 		switch {
 		case status != http.StatusOK && a.has("again"):
+			time.Sleep(100 * time.Millisecond)
 			continue
 		case status != http.StatusOK:
 			toyFails(fmt.Errorf("%d: %s", status, said))

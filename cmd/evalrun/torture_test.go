@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -70,6 +72,38 @@ func TestKilledAgainAndAgainEachTrialIsJudgedOnce(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
+// However often a run of programs is killed, no call above its budget reaches the service, and every call is in the account.
+func TestKilledProgramsKeepTheBudget(t *testing.T) {
+	t.Parallel()
+	evalrun := program(t)
+	expect.OK(t, os.Symlink(evalrun, filepath.Join(filepath.Dir(evalrun), "toyagent")))
+	budget := 15 * kills(t)
+	s := newSoak(t, evalrun, "usage: true\nrules: [{reply: \"{{.prompt}}\", latency: {p50: 3ms, p99: 20ms}}]\n", fmt.Sprintf(`version: 1
+name: s
+limits: {concurrency: 4}
+services: {openai: {protocol: openai, baseUrl: "http://127.0.0.1:9/v1"}}
+targets: [{name: t, program: {command: [toyagent, openai], models: openai, sandbox: none, concurrency: 4}}]
+prompts: [{name: p, text: "{{.x}}"}]
+cases: [{name: c, repeats: %d, vars: {x: hello}, scorers: [{equals: hello}]}]
+`, 4*budget))
+	s.path = filepath.Dir(evalrun)
+	at := []string{"--service", "openai.baseUrl=" + s.url + "/v1", "--budget-calls", strconv.Itoa(budget), "-q"}
+	killed := s.kill(kills(t), append([]string{"run", "suite.yaml", "--out", "killed"}, at...)...)
+	s.ends(s.command("resume", "killed", "-q"))
+	calls := chatted(t, s.url)
+	var run struct {
+		Spent eval.Spent `json:"spent"`
+	}
+	lines := strings.Split(strings.TrimSpace(readText(t, s.dir, "killed/run.jsonl")), "\n")
+	expect.OK(t, json.Unmarshal([]byte(lines[len(lines)-1]), &run))
+	if calls > budget || calls == 0 || run.Spent.Attempts < calls {
+		t.Errorf("got %d calls, %d of them in the account, want at most %d, and all of them", calls, run.Spent.Attempts, budget)
+	}
+	t.Logf("%d kills, %d calls of a budget of %d, %d booked", killed, calls, budget, run.Spent.Attempts)
+}
+
+func chatted(t *testing.T, url string) int { return served(t, url)["chat/completions"] }
+
 func (s *soak) finish(want int, args ...string) {
 	s.t.Helper()
 	if code, said := s.ends(s.command(args...)); code != want {
@@ -104,12 +138,14 @@ func (s *soak) kill(most int, args ...string) (killed int) {
 }
 
 // generated is how many calls to generate the emulator has served.
-func generated(t *testing.T, url string) int {
+func generated(t *testing.T, url string) int { return served(t, url)["generateContent"] }
+
+func served(t *testing.T, url string) map[string]int {
 	t.Helper()
 	resp, err := http.Get(url + "/emulator/stats")
 	expect.OK(t, err)
 	defer resp.Body.Close()
 	var stats map[string]int
 	expect.OK(t, json.NewDecoder(resp.Body).Decode(&stats))
-	return stats["generateContent"]
+	return stats
 }

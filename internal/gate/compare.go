@@ -272,23 +272,25 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	return arm
 }
 
-// noteLate says when one side has more trials that their time limit ended than chance explains: what differs may be the time alone.
+// noteLate says when one side has more trials that a limit ended than chance explains: what differs may be the limit alone.
 func noteLate(a *compare.ArmComparison, p armPair, base, head *journal.Document) {
-	late := func(d *journal.Document, of *compare.Side) (late, ran int) {
+	ended := func(d *journal.Document, of *compare.Side) (out [2]int, ran int) {
 		for s, arm := range d.Summary.Arms {
 			if s.Name == of.Suite && arm.Name == of.Arm {
-				return arm.Late, arm.Counts.Ran()
+				return [2]int{arm.Late, arm.Limited}, arm.Counts.Ran()
 			}
 		}
-		return 0, 0
+		return out, 0
 	}
-	was, before := late(base, p.base)
-	is, after := late(head, p.head)
+	was, before := ended(base, p.base)
+	is, after := ended(head, p.head)
 	if before == 0 || after == 0 {
 		return
 	}
-	if twoSided, _ := stats.FisherExact(was, before, is, after); twoSided < 0.05 {
-		a.Notes = append(a.Notes, fmt.Sprintf("the time limit ended %d of %d trials, %d of %d before", is, after, was, before))
+	for i, limit := range []string{"the time limit", "a limit of steps, tokens or money"} {
+		if twoSided, _ := stats.FisherExact(was[i], before, is[i], after); twoSided < 0.05 {
+			a.Notes = append(a.Notes, fmt.Sprintf("%s ended %d of %d trials, %d of %d before", limit, is[i], after, was[i], before))
+		}
 	}
 }
 

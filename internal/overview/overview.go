@@ -65,9 +65,11 @@ type totals struct {
 	PassRate *float64 `json:"passRate"`
 	// Cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
 	Cut cut `json:"cut"`
-	// Integrity counts the trials of programs; nil without one. Late counts those that were scored when their time was up.
+	// Integrity counts the trials of programs; nil without one. Late counts those that were scored when their time was up,
+	// Limited those that were at a limit of steps, tokens or money.
 	Integrity *journal.IntegrityCounts `json:"integrity,omitempty"`
 	Late      int                      `json:"late,omitempty"`
+	Limited   int                      `json:"limited,omitempty"`
 	Tokens    journal.Tokens           `json:"tokens"`
 	Judging   *judging                 `json:"judging,omitempty"` // calls of judges; not included in Tokens
 	Cases     journal.CaseCounts       `json:"cases"`
@@ -177,7 +179,7 @@ func newTotals(d *journal.Document) totals {
 	if s.Integrity != (journal.IntegrityCounts{}) {
 		out.Integrity = &s.Integrity
 	}
-	out.Late = s.Late
+	out.Late, out.Limited = s.Late, s.Limited
 	if rate, ok := s.PassRate(); ok {
 		out.PassRate = &rate
 	}

@@ -21,6 +21,9 @@ func CutAnswers(s *journal.Summary) string {
 	if s.Late > 0 {
 		out = append(out, diag.Count(s.Late, "trial")+" scored when the time was up")
 	}
+	if s.Limited > 0 {
+		out = append(out, diag.Count(s.Limited, "trial")+" scored at a limit of steps, tokens or money")
+	}
 	if words := IntegrityOf(s.Integrity); words != "" {
 		out = append(out, "integrity: "+words)
 	}

@@ -207,6 +207,7 @@ func (s *Session) wire() {
 		}
 		return s.recorder.around(s.rescores.around(next, of), of)
 	})
+	s.models.prices, s.models.priced = settings.Prices, limits.BudgetMoney > 0
 	s.models.way = func(name string) flow.Service { next, _ := s.wayTo(name); return next }
 }
 
@@ -391,6 +392,11 @@ func (s *Session) callsTargets() bool {
 // money.
 func (s *Session) priced(p *runner.Plan) error {
 	for _, arm := range p.Arms() {
+		if of, ok := arm.Target.Of.(*suite.Program); ok && of.MostMoney > 0 && s.Settings.Prices == nil {
+			return eval.BadInput(
+				"the target `%s` has a limit of money, and there is no price list: `prices: FILE` in the suite, or --prices FILE", arm.Target.Name,
+			)
+		}
 		i := slices.IndexFunc(p.Suites, func(one *suite.Suite) bool { return one.Name == arm.Suite })
 		at, needed := p.Suites[i].NeedsPrice(arm.Arm)
 		switch model := arm.Target.Model(); {

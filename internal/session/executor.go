@@ -85,7 +85,7 @@ func Executor(j *Job, version, dir string, notice func(string)) (eval.Executor, 
 	for name, one := range h.services {
 		h.services[name] = s.shared.around(flow.Deadline(one, 0), name)
 	}
-	s.models.way = h.of
+	s.models.way, s.models.prices = h.of, s.Settings.Prices
 	for name, one := range h.targets {
 		if _, program := one.attempter.(*app.ProgramClient); !program { // which keeps its own time, and no service
 			one.attempter = s.shared.around(flow.Deadline(caller{refusing: onlyGenerate, attempter: one.attempter}, 0), "")

@@ -14,6 +14,9 @@ import (
 type models struct {
 	lines []*proxy.Service
 	way   func(service string) flow.Service // of a call, within limits
+	// prices are those of the models; priced says that a budget of money needs them all.
+	prices *eval.PriceList
+	priced bool
 
 	mu    sync.Mutex
 	proxy *proxy.Proxy
@@ -36,7 +39,10 @@ func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
 			return nil, err
 		}
 	}
-	config := proxy.Config{ID: call.TrialID, Names: p.AddressEnv}
+	config := proxy.Config{
+		ID: call.TrialID, Names: p.AddressEnv, Prices: m.prices, Priced: m.priced || p.MostMoney > 0,
+		Limits: proxy.Limits{Steps: p.MostSteps, Tokens: p.MostTokens, Money: p.MostMoney},
+	}
 	for _, one := range p.Models {
 		config.Services = append(config.Services, one.Name)
 	}

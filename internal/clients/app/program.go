@@ -81,24 +81,27 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	}
 	command := place.Invocation
 	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, slices.Concat(run.Input, []byte("\n"))
-	command.MaxOutput, command.Timeout, command.Stop = maxProgramOutput, p.cfg.Timeout, ctx.Done()
+	command.MaxOutput, command.Timeout = maxProgramOutput, p.cfg.Timeout
+	running, end := context.WithCancel(ctx)
+	defer end()
+	if place.Calls != nil {
+		place.Calls.WhenOver(end)
+	}
+	command.Stop = running.Done()
 	began := time.Now()
 	out, err := command.Output()
 	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
-	var made []eval.ModelCall
-	if place.Calls != nil {
-		made = place.Calls.Close()
-		for i := range made {
-			p.unshownCall(&made[i])
-		}
-	}
+	made, over := p.made(place.Calls)
 	var left error
 	if call.Timing.Integrity, left = place.Leave(out); call.Timing.Integrity == eval.Tainted {
 		const message = "the program %q looked for the right answers: it gave away what only a decoy of them holds"
-		return nil, eval.Errorf(eval.KindTainted, message, p.cfg.Shown)
+		return nil, with(made, eval.Errorf(eval.KindTainted, message, p.cfg.Shown))
 	}
-	if p.cfg.Late && errors.Is(err, os.ErrDeadlineExceeded) {
-		call.Timing.Limit, err = eval.LimitTime, nil
+	if over != nil && ctx.Err() == nil {
+		err = over
+	}
+	if limit := limitOf(err); p.cfg.Late && limit != "" {
+		call.Timing.Limit, err = limit, nil
 		if len(bytes.TrimSpace(out)) == 0 {
 			out = []byte(`{"text": ""}`)
 		}
@@ -109,15 +112,57 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	case left != nil:
 		return nil, with(made, eval.Errorf(eval.KindProgram, "what the program %q left cannot be kept: %s", p.cfg.Shown, left))
 	}
-	a, err := p.read(out, call.Timing.Limit)
+	resp, err := p.response(out, call.Timing.Limit)
 	if err != nil {
-		return nil, with(made, eval.AsError(unshownError(err, p.hidden)))
+		return nil, with(made, eval.AsError(err))
 	}
-	resp := unshown(a.response(), p.hidden)
 	if resp.Calls = made; len(made) > 0 {
 		resp.Usage = proxy.Usage(made)
 	}
 	return resp, nil
+}
+
+// overLimit is why a program was ended that had made its calls.
+type overLimit struct {
+	limit, why string
+	none       bool // it had made none: a budget of the run was spent before
+}
+
+func (o *overLimit) Error() string { return o.why }
+
+// limitOf is the limit that ended a program, "" if another error did.
+func limitOf(err error) string {
+	var over *overLimit
+	switch {
+	case errors.As(err, &over) && !over.none:
+		return over.limit
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return eval.LimitTime
+	}
+	return ""
+}
+
+// made ends the calls of a program and returns them, and what limit they have reached, nil for none.
+func (p *ProgramClient) made(trial *proxy.Trial) ([]eval.ModelCall, error) {
+	if trial == nil {
+		return nil, nil
+	}
+	made := trial.Close()
+	for i := range made {
+		p.unshownCall(&made[i])
+	}
+	if limit, why := trial.Limit(); limit != "" {
+		return made, &overLimit{limit, why, len(made) == 0}
+	}
+	return made, nil
+}
+
+func (p *ProgramClient) response(out []byte, limit string) (*eval.Response, error) {
+	a, err := p.read(out, limit)
+	if err != nil {
+		return nil, unshownError(err, p.hidden)
+	}
+	return unshown(a.response(), p.hidden), nil
 }
 
 // unshownCall masks secrets in what a program said to a model.
@@ -156,7 +201,14 @@ func (p *ProgramClient) read(out []byte, limit string) (*answer, error) {
 
 func (p *ProgramClient) failed(err error) *eval.Error {
 	kind := eval.KindProgram
+	var over *overLimit
 	switch {
+	case errors.As(err, &over) && over.none:
+		return eval.Errorf(eval.KindBudget, "%s", over.why)
+	case errors.As(err, &over):
+		e := eval.Errorf(kind, "the program %q was ended at a limit: %s", p.cfg.Shown, over.why)
+		e.Retry = eval.RetryNever
+		return e
 	case errors.Is(err, files.ErrStopped):
 		kind = eval.KindCanceled
 	case errors.Is(err, os.ErrDeadlineExceeded):

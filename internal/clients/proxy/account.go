@@ -1,19 +1,78 @@
 package proxy
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
 	"github.com/tidwall/gjson"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// begin takes down a call that is about to be made.
-func (t *Trial) begin(call *eval.Call) *eval.ModelCall {
+// begin takes down a call that is about to be made, unless a limit has been reached.
+func (t *Trial) begin(call *eval.Call, of kind) *eval.ModelCall {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if limit, why := t.reached(of); limit != "" {
+		t.reach(limit, why)
+		return nil
+	}
+	if of == answer {
+		t.steps++
+	}
 	entry := &eval.ModelCall{Service: call.Service, Model: call.Model}
 	t.calls = append(t.calls, entry)
 	return entry
+}
+
+// reached is the limit that the calls so far have reached, and why in words.
+func (t *Trial) reached(of kind) (limit, why string) {
+	tokens, money := 0, 0.0
+	for _, one := range t.calls {
+		tokens += one.Usage.TotalTokens
+		money += t.Prices.Of(one.Model, &one.Usage)
+	}
+	most := t.Limits
+	switch {
+	case most.Steps > 0 && t.steps >= most.Steps && of == answer:
+		return eval.LimitSteps, fmt.Sprintf(
+			"the program has made %s, and `limits: {steps: %d}` allows no more", diag.Count(t.steps, "call"), most.Steps,
+		)
+	case most.Tokens > 0 && tokens >= most.Tokens:
+		return eval.LimitTokens, fmt.Sprintf("the program has used %d tokens, and `limits: {tokens: %d}` allows no more", tokens, most.Tokens)
+	case most.Money > 0 && money >= most.Money:
+		return eval.LimitMoney, fmt.Sprintf("the program has spent %.4f, and `limits: {money: %g}` allows no more", money, most.Money)
+	}
+	return "", ""
+}
+
+// reach notes that the program has reached a limit, and ends it in a while.
+func (t *Trial) reach(limit, why string) {
+	if t.limit != "" {
+		return
+	}
+	t.limit, t.why = limit, why
+	timer := time.AfterFunc(patience, func() {
+		t.mu.Lock()
+		end := t.over
+		t.mu.Unlock()
+		if end != nil {
+			end()
+		}
+	})
+	context.AfterFunc(t.ctx, func() { timer.Stop() })
+}
+
+// spent notes that a budget of the run refused a call of the program.
+func (t *Trial) spent(entry *eval.ModelCall, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = slices.DeleteFunc(t.calls, func(one *eval.ModelCall) bool { return one == entry })
+	t.reach(eval.LimitMoney, why)
 }
 
 // note takes down how a call ended.

@@ -96,9 +96,24 @@ const usualOutput = 4096
 
 // counted makes a call that costs something.
 func (x *exchange) counted(ctx context.Context, call *eval.Call) {
-	entry := x.trial.begin(call)
+	if x.trial.Priced && !x.trial.Prices.Knows(call.Model) {
+		x.in.refuse(x.w, http.StatusBadRequest, fmt.Sprintf(
+			"evalrun's proxy: the price list has no price for the model %s, which a budget of money needs", call.Model,
+		))
+		return
+	}
+	entry := x.trial.begin(call, x.in.kind)
+	if entry == nil {
+		_, why := x.trial.Limit()
+		x.in.refuse(x.w, http.StatusTooManyRequests, "evalrun's proxy: "+why)
+		return
+	}
 	resp, err := x.to.Send(context.WithValue(ctx, exchangeKey{}, x), call)
-	x.trial.note(entry, call, resp, err)
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindBudget {
+		x.trial.spent(entry, e.Message)
+	} else {
+		x.trial.note(entry, call, resp, err)
+	}
 	x.finish(err)
 }
 

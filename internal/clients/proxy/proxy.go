@@ -79,7 +79,21 @@ type Config struct {
 	ID       string            // names the trial for evalrun's own emulator
 	Services []string          // by name, in the order of the suite
 	Names    map[string]string // further variables with the address of a service, by name
+	Limits   Limits
+	Prices   *eval.PriceList // nil without one
+	// Priced says that a budget of money needs the price of every model.
+	Priced bool
 }
+
+// Limits are how much a program may do in a trial. Zero is unlimited. A call that begins below a limit may end above it.
+type Limits struct {
+	Steps  int // answers of models
+	Tokens int
+	Money  float64 // by the prices
+}
+
+// patience is how long a program may go on after its first refused call.
+const patience = 5 * time.Second
 
 // Trial is a trial whose program may make calls.
 type Trial struct {
@@ -92,6 +106,24 @@ type Trial struct {
 
 	mu    sync.Mutex
 	calls []*eval.ModelCall
+	steps int    // how many answers it has asked for
+	limit string // that was reached, as in eval.Timing; "" for none
+	why   string // in words
+	over  func() // ends the program
+}
+
+// WhenOver sets what ends the program some time after it has reached a limit.
+func (t *Trial) WhenOver(end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = end
+}
+
+// Limit is the limit that the program has reached, as in eval.Timing, and why in words; "" for none.
+func (t *Trial) Limit() (limit, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.limit, t.why
 }
 
 // Open lets the program of a trial make calls until it is closed.
