@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/session"
 )
 
@@ -124,6 +125,7 @@ func (a *app) loginBy(o loginOptions) session.LoginOptions {
 }
 
 func openBrowser(address string) error {
+	files.Foreign()
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
 	return browser.OpenURL(address)
 }

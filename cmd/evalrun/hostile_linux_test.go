@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -253,7 +256,29 @@ func TestSandboxCoversAnswersInWhatItShows(t *testing.T) {
 	expect.Contains(t, "the report of a sandbox that shows the run", b.read("own.json"), `"integrity":{"clean":0,"open":1,"tainted":0}`)
 }
 
-// Agents of a run that is killed again and again leave no process, mount or folder when it has ended, confined or not.
+// lastingAgent leaves processes that last as long as they can: in other sessions, without parents, without its environment, elsewhere,
+// and with mounts of their own.
+const lastingAgent = `setsid LASTING > /dev/null 2>&1 &
+(LASTING &) > /dev/null 2>&1
+(cd /; env -i PATH="$PATH" setsid sh -c 'setsid LASTING & setsid LASTING &') > /dev/null 2>&1 < /dev/null &
+unshare -Urm sh -c "mount -t tmpfs x $TMPDIR && cd / && exec env -i PATH=$PATH setsid LASTING" > /dev/null 2>&1 &
+sleep 0.05; echo hi
+`
+
+// killOne kills a process that works for a run, if there is one.
+func (b *box) killOne(random *rand.Rand) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	for _, of := range all {
+		if at, _ := os.Readlink(of + "/cwd"); strings.HasPrefix(at, b.path("tmp/job-")) {
+			pid, _ := strconv.Atoi(filepath.Base(of))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			return
+		}
+	}
+}
+
+// Agents of a run that is killed again and again, as they are, leave no process, mount or folder when it has ended, confined or not.
 func TestKilledRunsLeaveNothingOfTheirAgents(t *testing.T) {
 	t.Parallel()
 	free := "  - {name: free, program: {command: [sh, agent.sh], workspace: repo}}\n"
@@ -261,27 +286,31 @@ func TestKilledRunsLeaveNothingOfTheirAgents(t *testing.T) {
 		free += "  - {name: caged, program: {command: [sh, agent.sh], workspace: repo, sandbox: bwrap}}\n"
 	}
 	times := kills(t)
+	random := rand.New(rand.NewPCG(44, uint64(times)))            //nolint:gosec // the same moments each time
 	lasting := fmt.Sprintf("sleep 600.%d", time.Now().UnixNano()) // as no other process has it
 	b := newBox(t, nil, map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets:\n" + free + "prompts: [{name: p, text: hello}]\n" +
 			fmt.Sprintf("cases: [{name: c, repeats: %d, scorers: [{contains: hi}]}]\n", 15*times),
-		"agent.sh":    "setsid " + lasting + " >/dev/null 2>&1 &\n(" + lasting + " &) >/dev/null 2>&1\nsleep 0.05; echo hi\n",
+		"agent.sh":    strings.ReplaceAll(lastingAgent, "LASTING", lasting),
 		"repo/readme": "x", "tmp/.keep": "",
 	})
 	b.env = append(b.env, "TMPDIR="+b.path("tmp"))
 	args := []string{"run", "suite.yaml", "--out", "run", "-q"}
-	for n := range times {
+	for range times {
 		cmd := b.command(args...)
 		expect.OK(t, cmd.Start())
 		for info, err := os.Stat(b.path("run/run.jsonl")); err != nil || info.Size() == 0; info, err = os.Stat(b.path("run/run.jsonl")) {
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(time.Duration(200+n*137%400) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
+		b.killOne(random)
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		args = []string{"resume", "run", "-q"}
 	}
-	b.exits(0, args...)
+	_ = b.command(args...).Run() // trials of agents that were killed are errors
+	b.exits(0, "resume", "run", "--errors", "-q")
 	b.leavesNothing()
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {

@@ -14,9 +14,13 @@ import (
 	"syscall"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
-func main() { os.Exit(mainCode()) }
+func main() {
+	files.Alone()
+	os.Exit(mainCode())
+}
 
 // mainCode is main without the exit, for tests that run the program in themselves.
 func mainCode() int {

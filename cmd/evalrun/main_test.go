@@ -26,7 +26,7 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
-	testscript.Main(cleaned{m}, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }, "toyagent": toyAgent})
+	testscript.Main(cleaned{m}, map[string]func(){"evalrun": main, "toyagent": toyAgent})
 }
 
 // atEnd removes what tests share.

@@ -54,10 +54,7 @@ func (p *places) open() (string, error) {
 		unlock, locked := files.LockFolder(dir)
 		if _, err := os.Stat(dir); err == nil && locked { // else another process took it for one that was left
 			p.base, p.unlock, p.canary, p.shown = dir, unlock, hexText(16), map[*suite.Program]string{}
-			user := "user:x:1000:1000::" + jobDir + "/home:/bin/sh\n"
-			if err := os.WriteFile(filepath.Join(dir, "passwd"), []byte(user), 0o600); err != nil {
-				return "", err
-			}
+			files.Brand(dir)
 			return dir, decoys(filepath.Join(dir, hexText(4), "work"), p.canary)
 		}
 	}
@@ -165,6 +162,82 @@ func (p *places) files(of *suite.Program) (dir, top string, err error) {
 	return dir, top, os.MkdirAll(dir, 0o700)
 }
 
+// systemEtc are the files of /etc that programs need to run, to find hosts and to check certificates, and largeEtc the folders with so
+// many files that a mount for each trial costs less than a copy.
+var (
+	systemEtc = strings.Fields(`ld.so.cache ld.so.conf ld.so.conf.d ca-certificates localtime timezone resolv.conf hosts host.conf
+		nsswitch.conf gai.conf protocols services mime.types python3 perl terminfo`)
+	largeEtc = strings.Fields(`alternatives ssl pki crypto-policies java-11-openjdk java-17-openjdk java-21-openjdk fonts`)
+)
+
+// etc is the folder that is /etc in a sandbox: one mount instead of one for each file.
+func (p *places) etc(of *suite.Program) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dir := filepath.Join(p.base, "etc")
+	if err := os.Mkdir(dir, 0o755); err == nil {
+		for _, name := range systemEtc {
+			if err := copyPublic("/etc/"+name, filepath.Join(dir, name)); err != nil {
+				return "", err
+			}
+		}
+		user := "user:x:1000:1000::" + jobDir + "/home:/bin/sh\n"
+		if err := os.WriteFile(filepath.Join(dir, "passwd"), []byte(user), 0o644); err != nil {
+			return "", err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	for _, one := range boundDirs(of) {
+		if rel, in := strings.CutPrefix(one, "/etc/"); in {
+			if err := os.MkdirAll(filepath.Join(dir, rel), 0o755); err != nil {
+				return "", err
+			}
+		}
+	}
+	return dir, nil
+}
+
+// boundDirs are the folders that a sandbox shows as they are, besides those of the system.
+func boundDirs(of *suite.Program) (dirs []string) {
+	for _, name := range largeEtc {
+		if info, err := os.Stat("/etc/" + name); err == nil && info.IsDir() {
+			dirs = append(dirs, "/etc/"+name)
+		}
+	}
+	return append(dirs, of.Confined.Bind...)
+}
+
+// copyPublic copies what everybody may read.
+func copyPublic(from, to string) error {
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return nil //nolint:nilerr // not every system has it
+	}
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it may not be read
+		}
+		at := to + strings.TrimPrefix(name, from)
+		info, err := entry.Info()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && info.Mode()&0o005 != 0o005:
+			return filepath.SkipDir
+		case entry.IsDir():
+			return os.Mkdir(at, 0o755)
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(name)
+			return errors.Join(err, os.Symlink(target, at))
+		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
+			data, err := os.ReadFile(name)
+			return errors.Join(err, os.WriteFile(at, data, 0o644))
+		}
+		return nil
+	})
+}
+
 func copyShown(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -244,8 +317,12 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 	integrity := eval.Open
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
+		etc, err := s.workspaces.places.etc(p)
+		if err != nil {
+			return nil, fmt.Errorf("no /etc can be made for it: %w", err)
+		}
 		integrity, run.Caged = eval.Clean, true
-		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, dir, words(p, program, jobDir+"/files", top, path.Join))
+		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, etc, dir, words(p, program, jobDir+"/files", top, path.Join))
 		run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
 	case suite.SandboxCommand:
 		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)

@@ -46,18 +46,21 @@ var bwrapWorks = sync.OnceValue(func() error {
 	}
 	args := append(bwrapSystem(false), "--", "/bin/sh", "-c", ":")
 	_, err := (&files.Invocation{Path: found, Args: args, Bare: true, Caged: true, Timeout: sandboxTime}).Output()
-	if err == nil {
+	return refusal(err)
+})
+
+// refusal says what is the matter with a bubblewrap that ends with an error, or not at all.
+func refusal(err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("bubblewrap did not answer within %s: see what `bwrap --ro-bind / / true` waits for", sandboxTime)
 	}
 	advice := "the system has to allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 " +
 		"kernel.apparmor_restrict_unprivileged_userns=0; in a container, --security-opt seccomp=unconfined and --cap-add SYS_ADMIN"
 	return fmt.Errorf("bubblewrap is denied: bwrap %s; %s", strings.Join(strings.Fields(err.Error()), " "), advice)
-})
-
-// systemEtc are the files of /etc that programs need to run, to find hosts and to check certificates.
-var systemEtc = strings.Fields(`alternatives ld.so.cache ld.so.conf ld.so.conf.d ssl ca-certificates pki crypto-policies localtime
-	timezone resolv.conf hosts host.conf nsswitch.conf gai.conf protocols services mime.types java-11-openjdk java-17-openjdk
-	java-21-openjdk python3 perl fonts terminfo`)
+}
 
 // bwrapSystem are the arguments that show the system.
 func bwrapSystem(offline bool) []string {
@@ -75,9 +78,6 @@ func bwrapSystem(offline bool) []string {
 		} else {
 			args = append(args, "--ro-bind-try", dir, dir)
 		}
-	}
-	for _, name := range systemEtc {
-		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
 	}
 	return args
 }
@@ -112,18 +112,17 @@ func inOneOf(dirs []string, name string) bool {
 }
 
 // bwrapArgs are the arguments that run a program in its place.
-func bwrapArgs(p *suite.Program, covered []string, at trialPlace, shown string, words []string) []string {
-	args := bwrapSystem(p.Confined.Offline)
-	for _, dir := range p.Confined.Bind {
+func bwrapArgs(p *suite.Program, covered []string, at trialPlace, etc, shown string, words []string) []string {
+	args := append(bwrapSystem(p.Confined.Offline), "--ro-bind", etc, "/etc")
+	for _, dir := range boundDirs(p) {
 		args = append(args, "--ro-bind", dir, dir)
 	}
 	for _, dir := range covered {
 		args = append(args, "--tmpfs", dir)
 	}
 	args = append(
-		args, "--ro-bind", filepath.Join(filepath.Dir(at.root), "passwd"), "/etc/passwd",
-		"--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
-		"--ro-bind", shown, jobDir+"/files", "--tmpfs", jobDir+"/tmp", "--chdir", jobDir+"/work", "--",
+		args, "--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
+		"--ro-bind", shown, jobDir+"/files", "--chdir", jobDir+"/work", "--",
 	)
 	return append(args, words...)
 }
