@@ -38,6 +38,17 @@ type ModelCall struct {
 	Error *Error `json:"error,omitempty"`
 }
 
+// ModelExchange is a request of a program and its reply, as they passed by.
+type ModelExchange struct {
+	Service string
+	Method  string // of HTTP
+	Path    string // below the base address of the service
+	Request []byte
+	Status  int    // of the reply
+	Type    string // its media type
+	Reply   []byte
+}
+
 // ModelCalls are the calls of models that the program under test made in a trial, in a chat those of all turns.
 func (r *Result) ModelCalls() (all []ModelCall) {
 	if len(r.Calls) > 0 {

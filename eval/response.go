@@ -14,6 +14,8 @@ type Response struct {
 	ModelVersion   string          `json:"modelVersion,omitempty"`
 	// Calls are the calls of models that a program under test made on its way to this answer, in the order in which they began.
 	Calls []ModelCall `json:"calls,omitempty"`
+	// Exchanges are the same calls and all others as they passed by, where they are kept for a replay.
+	Exchanges []ModelExchange `json:"-"`
 	// Usage as the service reported it; nil when it did not. Its source is "" while the number of output tokens is missing.
 	Usage *Usage `json:"-"`
 	// Extra are the fields that evalrun does not know.

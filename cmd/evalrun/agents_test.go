@@ -116,7 +116,8 @@ func (a *modelAccount) add(body []byte) {
 }
 
 // toyAgent is an agent that knows nothing of evalrun: it calls a model where the variables of its vendor say, and carries out its
-// tool calls. Its arguments are the protocol, and after it `stream`, `again` to call on after a refusal, and `env` to say what it sees.
+// tool calls. Its arguments are the protocol, and after it `stream`, `again` to call on after a refusal,
+// `polite` to ask in other words, and `env` to say what it sees.
 func toyAgent() {
 	var task struct {
 		Prompt string `json:"prompt"`
@@ -125,6 +126,9 @@ func toyAgent() {
 		toyFails(err)
 	}
 	a := &toy{args: os.Args[1:], protocol: toyProtocols[os.Args[1]]}
+	if a.has("polite") {
+		task.Prompt += " Please."
+	}
 	a.say("user", task.Prompt)
 	for {
 		said, status := a.ask()

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
@@ -39,6 +40,8 @@ type storedAnswer struct {
 	Timing   *recordedTiming `json:"timing,omitempty"`
 	// Turns are the answers of a trial with several calls.
 	Turns []recordedCall `json:"turns,omitempty"`
+	// Exchanges are the calls of a program as they passed by.
+	Exchanges []recordedExchange `json:"exchanges,omitempty"`
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
@@ -51,6 +54,54 @@ type recordedCall struct {
 	Results []eval.CallResult `json:"results,omitempty"`
 	Usage   eval.Usage        `json:"usage"`
 	Timing  recordedTiming    `json:"timing"`
+}
+
+type recordedExchange struct {
+	Service string          `json:"service"`
+	Method  string          `json:"method"`
+	Path    string          `json:"path"`
+	Request json.RawMessage `json:"request,omitempty"` // a text if it is not JSON
+	Status  int             `json:"status"`
+	Type    string          `json:"type,omitempty"`
+	Reply   string          `json:"reply,omitempty"`
+	Bytes   []byte          `json:"bytes,omitempty"` // instead of a reply that is not UTF-8
+}
+
+func newExchanges(all []eval.ModelExchange) (out []recordedExchange) {
+	for i := range all {
+		x := &all[i]
+		one := recordedExchange{Service: x.Service, Method: x.Method, Path: x.Path, Status: x.Status, Type: x.Type, Request: x.Request}
+		if !wirejson.Valid(x.Request) {
+			one.Request = wirejson.AppendString(nil, string(x.Request))
+		}
+		if one.Reply = string(x.Reply); !utf8.Valid(x.Reply) {
+			one.Reply, one.Bytes = "", x.Reply
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Exchanges are the recorded calls of the program of a trial; ok is false when none of its runs was recorded.
+func (s *Recordings) Exchanges(trialID string) (all []eval.ModelExchange, ok bool) {
+	a := s.expected[trialID]
+	if a == nil {
+		return nil, false
+	}
+	for i := range a.Exchanges {
+		x := &a.Exchanges[i]
+		one := eval.ModelExchange{
+			Service: x.Service, Method: x.Method, Path: x.Path, Request: x.Request, Status: x.Status, Type: x.Type, Reply: []byte(x.Reply),
+		}
+		if len(x.Bytes) > 0 {
+			one.Reply = x.Bytes
+		}
+		if text, isText := wirejson.Text(x.Request); isText {
+			one.Request = []byte(text)
+		}
+		all = append(all, one)
+	}
+	return all, true
 }
 
 type recordedTiming struct {
@@ -106,11 +157,12 @@ type Recordings struct {
 	files    map[string]*caseFile // by path below dir
 	changed  map[string]bool
 	byID     map[string]*storedAnswer
-	absent   map[string]bool      // ids of trials of which nothing is recorded, whatever they send
-	Models   []eval.Model         // metadata of models
-	mu       sync.Mutex           // guards the vectors
-	vectors  map[string][]float64 // all, for writing
-	replayed map[string][]float64 // those to answer from
+	expected map[string]*storedAnswer // the recorded answers of trials, by id, whatever they send
+	absent   map[string]bool          // ids of trials of which nothing is recorded, whatever they send
+	Models   []eval.Model             // metadata of models
+	mu       sync.Mutex               // guards the vectors
+	vectors  map[string][]float64     // all, for writing
+	replayed map[string][]float64     // those to answer from
 }
 
 const (
@@ -126,6 +178,7 @@ func Open(dir string) (*Recordings, error) {
 		changed:  map[string]bool{},
 		byID:     map[string]*storedAnswer{},
 		absent:   map[string]bool{},
+		expected: map[string]*storedAnswer{},
 		vectors:  map[string][]float64{},
 		replayed: map[string][]float64{},
 	}
@@ -222,9 +275,14 @@ func (s *Recordings) Forget() {
 // Expect notes whether anything is recorded of a trial that will be replayed, for the errors of Replay.
 func (s *Recordings) Expect(t *eval.Trial) {
 	f := s.files[fileName(t.Suite, t.Case)]
-	s.absent[t.ID] = f == nil || !slices.ContainsFunc(f.Answers, func(a storedAnswer) bool {
-		return a.ID == t.ID || a.Arm == t.Arm && a.Repeat == t.Repeat
-	})
+	s.absent[t.ID] = true
+	if f == nil {
+		return
+	}
+	of := func(a storedAnswer) bool { return a.ID == t.ID || a.Arm == t.Arm && a.Repeat == t.Repeat }
+	if i := slices.IndexFunc(f.Answers, of); i >= 0 {
+		s.absent[t.ID], s.expected[t.ID] = false, new(f.Answers[i])
+	}
 }
 
 // answer returns the answer of a trial, nil if none was recorded.
@@ -262,6 +320,11 @@ func (s *Recordings) Put(r *eval.Result) {
 		s.files[name] = f
 	}
 	a := newAnswer(r)
+	for _, old := range f.Answers {
+		if old.ID == a.ID && len(a.Exchanges) == 0 && len(r.ModelCalls()) > 0 { // a run file has no exchanges
+			a.Exchanges = old.Exchanges
+		}
+	}
 	f.Answers = slices.DeleteFunc(f.Answers, func(old storedAnswer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
 	f.Answers = append(f.Answers, a)
 	s.changed[name] = true
@@ -278,6 +341,7 @@ func newAnswer(r *eval.Result) storedAnswer {
 		Usage:      r.Usage,
 		Judgements: judgements(r.Judgements),
 	}
+	a.Exchanges = newExchanges(r.Response.Exchanges)
 	if r.Timing != nil {
 		a.Timing = newTiming(r.Timing)
 	}

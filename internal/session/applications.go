@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/app"
+	"github.com/evalrun/evalrun/internal/clients/proxy"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -46,6 +47,42 @@ func (s *Session) applications() map[eval.RequestMaker]flow.Service {
 		}
 	}
 	return out
+}
+
+// replaying runs the programs whose calls of models are recorded, and takes all other answers from the records.
+type replaying struct {
+	flow.Service
+	programs map[eval.RequestMaker]flow.Service
+}
+
+func (r replaying) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	if call.To != nil {
+		if program := r.programs[call.To.RequestMaker]; program != nil {
+			return program.Generate(ctx, call)
+		}
+	}
+	return r.Service.Generate(ctx, call)
+}
+
+// replayedPrograms opens the programs whose calls of models are recorded: they run again, and their calls are answered from the records.
+func (s *Session) replayedPrograms(store *flow.Recordings) (map[eval.RequestMaker]flow.Service, error) {
+	_, fromRecords := s.Settings.Source.(eval.FromRecords)
+	out := map[eval.RequestMaker]flow.Service{}
+	h := &here{s, nil, map[string]application{}}
+	for name, t := range s.NamedTargets {
+		if p, ok := t.Of.(*suite.Program); ok && len(p.Models) > 0 && fromRecords {
+			h.targets[name] = application{s.program(p), p}
+			out[p] = targeted{s.limiter.Budget(flow.By(h, ""), true), name}
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	for name, one := range s.Settings.Services {
+		s.models.lines = append(s.models.lines, &proxy.Service{Name: name, Protocol: one.Protocol, KeyEnv: one.KeyEnv})
+	}
+	s.models.replay = store.Exchanges
+	return out, s.checkSandboxes()
 }
 
 // targeted says in each call which application it is for.

@@ -134,8 +134,18 @@ func (s *Session) scoreAgain(from eval.FromRun) error {
 
 // answerFrom answers every call from records, and sends nothing.
 func (s *Session) answerFrom(store *flow.Recordings, err error) error {
+	if err != nil {
+		return err
+	}
 	s.replayed = store
-	s.service = s.through(func(of string) flow.Service { return flow.Replay(store, nil, of) })
+	programs, err := s.replayedPrograms(store)
+	s.service = s.through(func(of string) flow.Service {
+		next := flow.Replay(store, nil, of)
+		if of == "" && len(programs) > 0 {
+			return replaying{next, programs}
+		}
+		return next
+	})
 	return err
 }
 
@@ -207,6 +217,7 @@ func (s *Session) wire() {
 		}
 		return s.recorder.around(s.rescores.around(next, of), of)
 	})
+	s.models.keep = s.recorder != nil
 	s.models.prices, s.models.priced = settings.Prices, limits.BudgetMoney > 0
 	s.models.way = func(name string) flow.Service { next, _ := s.wayTo(name); return next }
 }

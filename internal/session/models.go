@@ -14,6 +14,9 @@ import (
 type models struct {
 	lines []*proxy.Service
 	way   func(service string) flow.Service // of a call, within limits
+	keep  bool                              // what passes, for a replay
+	// replay has the exchanges of a trial, which are replayed; nil calls the services.
+	replay func(trialID string) ([]eval.ModelExchange, bool)
 	// prices are those of the models; priced says that a budget of money needs them all.
 	prices *eval.PriceList
 	priced bool
@@ -27,26 +30,44 @@ func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
 	if len(p.Models) == 0 {
 		return nil, nil
 	}
+	config := proxy.Config{
+		ID: call.TrialID, Names: p.AddressEnv, Keep: m.keep, Prices: m.prices, Priced: m.priced || p.MostMoney > 0,
+		Limits: proxy.Limits{Steps: p.MostSteps, Tokens: p.MostTokens, Money: p.MostMoney},
+	}
+	if m.replay != nil {
+		all, ok := m.replay(call.TrialID)
+		if !ok {
+			return nil, &eval.Error{Kind: eval.KindReplayMiss, Retry: eval.RetryNever, Message: "no calls of the program are recorded for this trial"}
+		}
+		config.Replay = &proxy.Replay{Exchanges: all}
+	}
+	for _, one := range p.Models {
+		config.Services = append(config.Services, one.Name)
+	}
+	if err := m.start(); err != nil {
+		return nil, err
+	}
+	return m.proxy.Open(config), nil
+}
+
+// start starts the proxy, once.
+func (m *models) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.proxy == nil {
 		for _, one := range m.lines {
+			if m.way == nil { // all is replayed
+				break
+			}
 			next := m.way(one.Name)
 			one.Send = func(ctx context.Context, call *eval.Call) (*eval.Response, error) { return next.Generate(ctx, call) }
 		}
 		var err error
 		if m.proxy, err = proxy.New(m.lines); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	config := proxy.Config{
-		ID: call.TrialID, Names: p.AddressEnv, Prices: m.prices, Priced: m.priced || p.MostMoney > 0,
-		Limits: proxy.Limits{Steps: p.MostSteps, Tokens: p.MostTokens, Money: p.MostMoney},
-	}
-	for _, one := range p.Models {
-		config.Services = append(config.Services, one.Name)
-	}
-	return m.proxy.Open(config), nil
+	return nil
 }
 
 func (m *models) close() {

@@ -118,6 +118,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	}
 	if resp.Calls = made; len(made) > 0 {
 		resp.Usage = proxy.Usage(made)
+		resp.Exchanges = place.Calls.Exchanges()
 	}
 	return resp, nil
 }
@@ -150,6 +151,9 @@ func (p *ProgramClient) made(trial *proxy.Trial) ([]eval.ModelCall, error) {
 	made := trial.Close()
 	for i := range made {
 		p.unshownCall(&made[i])
+	}
+	if miss := trial.Miss(); miss != nil {
+		return made, miss
 	}
 	if limit, why := trial.Limit(); limit != "" {
 		return made, &overLimit{limit, why, len(made) == 0}
@@ -202,7 +206,10 @@ func (p *ProgramClient) read(out []byte, limit string) (*answer, error) {
 func (p *ProgramClient) failed(err error) *eval.Error {
 	kind := eval.KindProgram
 	var over *overLimit
+	var miss *eval.Error
 	switch {
+	case errors.As(err, &miss):
+		return miss
 	case errors.As(err, &over) && over.none:
 		return eval.Errorf(eval.KindBudget, "%s", over.why)
 	case errors.As(err, &over):

@@ -36,7 +36,9 @@ type exchange struct {
 	first   time.Duration  // until the first byte of the answer
 	came    bytes.Buffer   // what has passed
 	header  http.Header    // of the answer
+	status  int            // the same
 	refused *http.Response // the reply by which the service refused; nil for none
+	said    []byte         // its body
 	failed  error          // why there is no answer
 	passing bool           // the program has seen the beginning of the answer
 	cut     bool           // and not its end
@@ -71,6 +73,8 @@ func (x *exchange) serve() {
 		Request: eval.Request{Model: asked.model, Service: x.to.Name, Protocol: x.to.Protocol, Stream: asked.stream},
 		TrialID: x.trial.ID, PromptTokens: asked.tokens,
 	}
+	keep := x.trial.keep(x)
+	defer func() { x.fill(keep) }()
 	switch x.in.kind {
 	case answer:
 		call.OutputLimit = asked.output
@@ -82,7 +86,11 @@ func (x *exchange) serve() {
 	case embed:
 		x.counted(ctx, call)
 	case count, describe:
-		_, err = x.attempt(ctx, call, x.to.Line)
+		if x.trial.Replay != nil {
+			_, err = x.replay(call)
+		} else {
+			_, err = x.attempt(ctx, call, x.to.Line)
+		}
 		x.finish(err)
 	case unknown: // was refused
 	}
@@ -108,7 +116,11 @@ func (x *exchange) counted(ctx context.Context, call *eval.Call) {
 		x.in.refuse(x.w, http.StatusTooManyRequests, "evalrun's proxy: "+why)
 		return
 	}
-	resp, err := x.to.Send(context.WithValue(ctx, exchangeKey{}, x), call)
+	send := func() (*eval.Response, error) { return x.to.Send(context.WithValue(ctx, exchangeKey{}, x), call) }
+	if x.trial.Replay != nil {
+		send = func() (*eval.Response, error) { return x.replay(call) }
+	}
+	resp, err := send()
 	if e := eval.AsError(err); e != nil && e.Kind == eval.KindBudget {
 		x.trial.spent(entry, e.Message)
 	} else {
@@ -201,7 +213,7 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 
 // watch has a copy taken of the answer.
 func (x *exchange) watch(resp *http.Response) error {
-	x.header, x.passing = resp.Header, true
+	x.header, x.status, x.passing = resp.Header, resp.StatusCode, true
 	if resp.Header.Get("Content-Type") == "" {
 		x.w.Header()["Content-Type"] = nil // else net/http would guess one
 	}
@@ -265,7 +277,8 @@ func (x *exchange) finish(err error) {
 			x.w.Header()[name] = values
 		}
 		x.w.WriteHeader(refused.StatusCode)
-		_, _ = io.Copy(x.w, refused.Body) // from memory; the program may have gone
+		x.said, _ = io.ReadAll(refused.Body) // from memory
+		_, _ = x.w.Write(x.said)             // the program may have gone
 		return
 	}
 	e := eval.AsError(err)
@@ -273,6 +286,8 @@ func (x *exchange) finish(err error) {
 	switch e.Kind {
 	case eval.KindBudget:
 		status = http.StatusTooManyRequests
+	case eval.KindReplayMiss:
+		status = http.StatusConflict
 	case eval.KindTimeout:
 		status = http.StatusGatewayTimeout
 	case eval.KindCanceled:

@@ -81,6 +81,9 @@ type Config struct {
 	Names    map[string]string // further variables with the address of a service, by name
 	Limits   Limits
 	Prices   *eval.PriceList // nil without one
+	Keep     bool            // the exchanges, for a replay
+	// Replay has the exchanges that are replayed instead of calling a service; nil calls it.
+	Replay *Replay
 	// Priced says that a budget of money needs the price of every model.
 	Priced bool
 }
@@ -106,10 +109,12 @@ type Trial struct {
 
 	mu    sync.Mutex
 	calls []*eval.ModelCall
-	steps int    // how many answers it has asked for
-	limit string // that was reached, as in eval.Timing; "" for none
-	why   string // in words
-	over  func() // ends the program
+	kept  []*eval.ModelExchange // in the order in which they began
+	miss  *eval.Error           // why a call could not be replayed; nil for none
+	steps int                   // how many answers it has asked for
+	limit string                // that was reached, as in eval.Timing; "" for none
+	why   string                // in words
+	over  func()                // ends the program
 }
 
 // WhenOver sets what ends the program some time after it has reached a limit.
@@ -146,6 +151,16 @@ func (t *Trial) Close() []eval.ModelCall {
 	out := make([]eval.ModelCall, len(t.calls))
 	for i, one := range t.calls {
 		out[i] = *one
+	}
+	return out
+}
+
+// Exchanges are the requests and replies that were kept.
+func (t *Trial) Exchanges() (out []eval.ModelExchange) {
+	for _, one := range t.kept {
+		if one.Status != 0 { // else its reply did not come to its end
+			out = append(out, *one)
+		}
 	}
 	return out
 }
