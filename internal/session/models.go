@@ -37,7 +37,8 @@ func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
 	if m.replay != nil {
 		all, ok := m.replay(call.TrialID)
 		if !ok {
-			return nil, &eval.Error{Kind: eval.KindReplayMiss, Retry: eval.RetryNever, Message: "no calls of the program are recorded for this trial"}
+			const message = "no calls of the program are recorded for this trial"
+			return nil, &eval.Error{Kind: eval.KindReplayMiss, Retry: eval.RetryNever, Message: message}
 		}
 		config.Replay = &proxy.Replay{Exchanges: all}
 	}
