@@ -27,7 +27,7 @@ func courseOfRuns(t *testing.T, runs, alone int) {
 		if i >= runs {
 			suite = "alone"
 		}
-		run.Suites[0].Name = suite
+		run.Suites[0].Name, run.Suites[0].Gate = suite, &eval.GateConfig{PassRateMin: new(0.9)}
 		keep(t, fmt.Sprintf("2026%04d-000000-abc", i), run, func(yield func(*eval.Result) bool) {
 			trials(func(r *eval.Result) bool { r.Suite = suite; return yield(r) })
 		})
@@ -47,6 +47,9 @@ func TestTrendsHaveScales(t *testing.T) {
 		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
 			t.Errorf("%d wide on a screen of %d, want it no wider", got, width)
 		}
+		limits := evaluate[string](b, `document.querySelectorAll('.limit').length + document.querySelector('.trend .note').textContent`)
+		expect.Contains(t, "the gate's limits", limits, "4")
+		expect.Contains(t, "their words", limits, "The broken line is the limit of the gate, at least 90.0 %.")
 		commits := evaluate[[]string](
 			b, `[...document.querySelectorAll('.trend svg')].at(-1).outerHTML.match(/>a[0-9a-f]{6}</g).map(t => t.slice(1, -1))`,
 		)

@@ -61,6 +61,8 @@ type ListedRun struct {
 	Branch    string   `json:"branch,omitempty"`
 	Commit    string   `json:"commit,omitempty"`
 	Of        string   `json:"of"` // the same for runs of the same suites and arms
+
+	Gates map[string]*eval.GateConfig `json:"-"` // by suite; nil for those without one
 }
 
 // NewListedRun makes a list entry of the header of a run.
@@ -75,9 +77,11 @@ func NewListedRun(key string, header *eval.Run) ListedRun {
 		Planned:   header.Plan.Trials,
 		Branch:    header.Branch,
 		Commit:    header.Commit,
+		Gates:     map[string]*eval.GateConfig{},
 	}
 	for i := range header.Suites {
 		r.Suites = append(r.Suites, header.Suites[i].Name)
+		r.Gates[header.Suites[i].Name] = header.Suites[i].Gate
 	}
 	r.Of = shortHash(slices.Concat(r.Suites, header.Plan.Arms)...)
 	return r

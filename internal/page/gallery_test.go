@@ -99,6 +99,7 @@ func TestRunOfTheListHasItsSuitesAndMarks(t *testing.T) {
 	expect.Same(t, "run", r, page.ListedRun{
 		Key: "key", ID: "id", Suites: []string{"b", "a", "b"}, Marks: []string{"nightly", "main", "a", "z=1"},
 		StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Planned: 7, Branch: "main", Of: r.Of,
+		Gates: map[string]*eval.GateConfig{"a": nil, "b": nil},
 	})
 	expect.Same(t, "title", r.Title(), "b, a, b")
 	empty := page.NewListedRun("", &eval.Run{})
@@ -170,11 +171,21 @@ func trend(t *testing.T, shown page.Shown, metric string) *page.Trend {
 	return nil
 }
 
+// listed are runs in a list, whose suite s has a gate.
+func listed(ids ...string) (out []*page.ListedRun) {
+	gate := &eval.GateConfig{PassRateMin: new(0.9), Means: []eval.MeanMin{{Metric: "tone", Min: 0.5}}}
+	for _, id := range ids {
+		r := page.NewListedRun("key-"+id, &eval.Run{ID: id, Suites: []eval.RunSuite{{Name: "s", Gate: gate}}})
+		out = append(out, &r)
+	}
+	return out
+}
+
 func TestTrendsHaveTheNewestRunLastWithItsKeyAndCommit(t *testing.T) {
 	t.Parallel()
 	ids, open := documents(t, [2]string{"c", "ff"}, [2]string{"b", "pf"}, [2]string{"a", "pp"})
-	trends := page.NewTrends(map[string]string{"a": "key-a", "c": "key-c"})
-	expect.OK(t, trends.TakeRuns(ids, open))
+	trends := page.NewTrends(listed(ids...))
+	expect.OK(t, trends.TakeRuns(open))
 	c := trend(t, trends.Shown(""), "pass")
 	var got []string
 	for _, p := range c.Points {
@@ -183,14 +194,16 @@ func TestTrendsHaveTheNewestRunLastWithItsKeyAndCommit(t *testing.T) {
 			t.Errorf("run %s: got the interval %v, want one around %g", p.Run, p.Interval, p.Value)
 		}
 	}
-	expect.Same(t, "points", got, []string{"a key-a commit of a 1 2", "b  commit of b 0.5 2", "c key-c commit of c 0 2"})
+	expect.Same(t, "points", got, []string{"a key-a commit of a 1 2", "b key-b commit of b 0.5 2", "c key-c commit of c 0 2"})
+	expect.Same(t, "the gate's limit", *c.Limit, 0.9)
+	expect.Same(t, "a metric without a rule", trend(t, trends.Shown(""), "tokens").Limit, nil)
 }
 
 func TestTrendsLeaveOutRunsThatCannotBeOpenedOrStillRun(t *testing.T) {
 	t.Parallel()
 	ids, open := documents(t, [2]string{"running", "p"}, [2]string{"gone", "p"}, [2]string{"good", "p"})
-	trends := page.NewTrends(nil)
-	expect.OK(t, trends.TakeRuns(ids, func(i int) (*journal.Document, error) {
+	trends := page.NewTrends(listed(ids...))
+	expect.OK(t, trends.TakeRuns(func(i int) (*journal.Document, error) {
 		if ids[i] == "gone" {
 			return nil, errors.New("it is gone")
 		}
@@ -208,10 +221,15 @@ func TestTrendsLeaveOutRunsThatCannotBeOpenedOrStillRun(t *testing.T) {
 func TestTrendsTakeEachRunOnce(t *testing.T) {
 	t.Parallel()
 	ids, open := documents(t, [2]string{"b", "pf"}, [2]string{"a", "pp"})
-	trends := page.NewTrends(nil)
-	expect.OK(t, trends.TakeRuns(ids[1:], func(int) (*journal.Document, error) { return open(1) }))
+	trends := page.NewTrends(listed(ids...))
+	expect.OK(t, trends.TakeRuns(func(i int) (*journal.Document, error) {
+		if i == 0 {
+			return nil, errors.New("it is not there yet")
+		}
+		return open(i)
+	}))
 	opened := []int{}
-	expect.OK(t, trends.TakeRuns(ids, func(i int) (*journal.Document, error) {
+	expect.OK(t, trends.TakeRuns(func(i int) (*journal.Document, error) {
 		opened = append(opened, i)
 		return open(i)
 	}))
@@ -226,8 +244,8 @@ func TestTrendsOpenOnlyTheNewestRuns(t *testing.T) {
 		ids[i] = fmt.Sprint("r", i)
 	}
 	opened := []int{}
-	trends := page.NewTrends(nil)
-	expect.OK(t, trends.TakeRuns(ids, func(i int) (*journal.Document, error) {
+	trends := page.NewTrends(listed(ids...))
+	expect.OK(t, trends.TakeRuns(func(i int) (*journal.Document, error) {
 		opened = append(opened, i)
 		return nil, errors.New("gone")
 	}))
@@ -249,8 +267,8 @@ func TestTrendsCountThoseThatAreLeftOut(t *testing.T) {
 		trials = append(trials, r)
 	}
 	d := testrun.Record(t, head("r", 1, arms), completed(), trials...)
-	trends := page.NewTrends(nil)
-	expect.OK(t, trends.TakeRuns([]string{"r"}, func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
+	trends := page.NewTrends(listed("r"))
+	expect.OK(t, trends.TakeRuns(func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
 	shown := trends.Shown("")
 	expect.Same(t, "trends", len(shown.Trends), 500)
 	expect.Same(t, "trends that are left out", shown.More, arms*4-500)
@@ -267,8 +285,8 @@ func TestTrendsAreGroupedBySuite(t *testing.T) {
 	run := head("r", 1, 3)
 	run.Suites = []eval.RunSuite{{Name: "zeta"}, {Name: "alpha"}}
 	d := testrun.Record(t, run, completed(), trials...)
-	trends := page.NewTrends(nil)
-	expect.OK(t, trends.TakeRuns([]string{"r"}, func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
+	trends := page.NewTrends(listed("r"))
+	expect.OK(t, trends.TakeRuns(func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
 	var order []string
 	for _, c := range trends.Shown("").Trends {
 		order = append(order, c.Suite)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/journal/history"
 )
@@ -20,6 +21,8 @@ type Trend struct {
 	Arm    string       `json:"arm"`
 	Metric string       `json:"metric"`
 	Points []trendPoint `json:"points"`
+	// Limit is what the gate of the newest run allows: the least value, or the most errors; nil where it has no such rule.
+	Limit *float64 `json:"limit,omitempty"`
 }
 
 // trendPoint is the value of a metric in one run.
@@ -36,28 +39,61 @@ type trendPoint struct {
 
 // trendPage collects the trends of all metrics.
 type trendPage struct {
-	keys    map[string]string // of listed runs, by id
-	added   map[string]bool   // ids of the runs that were added
-	commits map[string]string // of these runs, by id
+	listed  []*ListedRun
+	keys    map[string]string           // of listed runs, by id
+	gates   map[string]*eval.GateConfig // of the newest listed run of a suite
+	added   map[string]bool             // ids of the runs that were added
+	commits map[string]string           // of these runs, by id
 	trends  []*Trend
 	more    int // trends beyond the bound
 }
 
-// NewTrends returns Trends without runs. keys has the keys of listed runs by id.
-func NewTrends(keys map[string]string) *trendPage {
-	return &trendPage{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
+// NewTrends returns Trends without points. listed are the runs that its points lead to, the newest first.
+func NewTrends(listed []*ListedRun) *trendPage {
+	t := &trendPage{
+		listed: listed, keys: map[string]string{}, gates: map[string]*eval.GateConfig{}, added: map[string]bool{}, commits: map[string]string{},
+		trends: []*Trend{},
+	}
+	for _, r := range listed {
+		t.keys[r.ID] = r.Key
+		for suite, gate := range r.Gates {
+			if _, known := t.gates[suite]; !known {
+				t.gates[suite] = gate
+			}
+		}
+	}
+	return t
 }
 
-// TakeRuns adds runs that Take has not added, the newest first; open opens the run at an index of ids. It skips shards, runs
+// limit is what the gate of a suite allows of a metric; nil where it has no such rule.
+func (t *trendPage) limit(suite, metric string) *float64 {
+	gate := t.gates[suite]
+	switch {
+	case gate == nil:
+		return nil
+	case metric == history.MetricPass:
+		return gate.PassRateMin
+	case metric == history.MetricErrors:
+		return gate.ErrorsMax
+	}
+	for i := range gate.Means {
+		if history.NamedMetric(gate.Means[i].Metric) == metric {
+			return &gate.Means[i].Min
+		}
+	}
+	return nil
+}
+
+// TakeRuns adds listed runs that Take has not added; open opens the run at an index of the list. It skips shards, runs
 // in progress, and runs that cannot be opened.
-func (t *trendPage) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
+func (t *trendPage) TakeRuns(open func(i int) (*journal.Document, error)) error {
 	store, err := history.InMemory()
 	if err != nil {
 		return err
 	}
 	defer store.Close() //nolint:errcheck // in memory only
-	for i, id := range ids[:min(len(ids), trendRuns)] {
-		if t.added[id] {
+	for i, r := range t.listed[:min(len(t.listed), trendRuns)] {
+		if t.added[r.ID] {
 			continue
 		}
 		d, err := open(i)
@@ -114,7 +150,7 @@ func (t *trendPage) arm(store *history.Store, suite, arm string) error {
 			return err
 		}
 		if len(points) > 0 {
-			t.add(&Trend{Suite: suite, Arm: arm, Metric: metric}, points)
+			t.add(&Trend{Suite: suite, Arm: arm, Metric: metric, Limit: t.limit(suite, metric)}, points)
 		}
 	}
 	return nil

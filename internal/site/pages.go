@@ -123,13 +123,11 @@ func (s *site) writeGallery(list page.RunList, compared []comparison) error {
 
 // trends gathers the values of all metrics over the runs.
 func (s *site) trends() (page.Shown, error) {
-	keys := map[string]string{}
-	var ids []string
-	for _, r := range s.runs {
-		keys[r.ID] = r.Key
-		ids = append(ids, r.ID)
+	listed := make([]*page.ListedRun, len(s.runs))
+	for i, r := range s.runs {
+		listed[i] = &r.ListedRun
 	}
-	t := page.NewTrends(keys)
-	err := t.TakeRuns(ids, func(i int) (*journal.Document, error) { return s.open(s.runs[i]) })
+	t := page.NewTrends(listed)
+	err := t.TakeRuns(func(i int) (*journal.Document, error) { return s.open(s.runs[i]) })
 	return t.Shown(""), err
 }

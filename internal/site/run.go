@@ -174,22 +174,21 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	all, keys := s.runs.list(), map[string]string{}
-	var ids []string
-	for _, one := range all {
-		keys[one.ID] = one.Key
-		ids = append(ids, one.ID)
+	all := s.runs.list()
+	listed := make([]*page.ListedRun, len(all))
+	for i, one := range all {
+		listed[i] = &one.ListedRun
 	}
-	t, warning := page.NewTrends(keys), ""
+	t, warning := page.NewTrends(listed), ""
 	if store, err := s.options.Dir.ReadHistory(); err != nil {
 		warning = err.Error()
 	} else if store != nil {
 		if err := t.Take(store); err != nil { // the run files have the same numbers
-			t, warning = page.NewTrends(keys), err.Error()
+			t, warning = page.NewTrends(listed), err.Error()
 		}
 		_ = store.Close() // only read
 	}
 	open := func(i int) (*journal.Document, error) { return rundir.At("").Open(all[i].path) }
-	err := t.TakeRuns(ids, open)
+	err := t.TakeRuns(open)
 	answer(w, t.Shown(warning), err)
 }

@@ -43,7 +43,7 @@ function trend(c) {
   return h('figure', {class: 'trend'},
     h('figcaption', null, name(title), ' ', h('span', {class: 'on'}, unit(last.value))),
     trendPlot(c, unit, title),
-    h('p', {class: 'note'}, movement(c.points, unit)),
+    h('p', {class: 'note'}, movement(c.points, unit), isKnown(c.limit) && ` The broken line is the limit of the gate, ${c.metric === 'errors' ? 'at most' : 'at least'} ${unit(c.limit)}.`),
     h('details', null, h('summary', null, count(c.points.length, 'run')),
       table(`${title} of ${c.suite} on ${c.arm}`, ['Run', '#value', '90 % interval', '#n', 'Started', 'Commit'],
         c.points.toReversed().map(p => trendRow(p, unit)))));
@@ -65,7 +65,7 @@ const shortCommit = commit => (commit || '').slice(0, 7);
 
 // trendEnds are the ends of the scale of a trend: shares stay between 0 and 1, and times and tokens begin at 0.
 function trendEnds(c, show) {
-  const values = c.points.flatMap(p => [p.value, ...(p.interval || [])]).filter(isKnown), amount = ['latency', 'tokens'].includes(c.metric);
+  const values = [c.limit, ...c.points.flatMap(p => [p.value, ...(p.interval || [])])].filter(isKnown), amount = ['latency', 'tokens'].includes(c.metric);
   const lo = amount ? 0 : Math.min(...values), hi = Math.max(...values);
   return roundEnds({lo, hi, show, least: lo >= 0 ? 0 : undefined, most: !amount && hi <= 1 ? 1 : undefined});
 }
@@ -79,6 +79,7 @@ function trendPlot(c, unit, title) {
   return drawing(width, height, trendWords(points, unit, title, ends),
     upright(y, left, right),
     svg('line', {x1: left, x2: right, y1: floor, y2: floor, class: 'axis'}),
+    isKnown(c.limit) && svg('line', {x1: left, x2: right, y1: y.at(c.limit), y2: y.at(c.limit), class: 'limit broken'}),
     trendPoints(points, unit, x, y.at),
     commits && commitTexts(points, x, floor + 8),
     svg('text', {x: left, y: height - 4}, day(points[0])),
