@@ -14,8 +14,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Side is what a comparison needs of an arm of a suite in a run.
@@ -123,7 +125,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	scored, measured := p.scored, p.scored
 	var notes []string
 	if o.Estimand == eval.OfSuite { // what could not be judged counts too
-		measured, notes = p.all(), []string{"about these " + counted(p.Paired, "case")}
+		measured, notes = p.all(), []string{"about these " + diag.Count(p.Paired, "case")}
 		if p.Paired == 1 {
 			notes[0] = "about this case"
 		}
@@ -194,11 +196,11 @@ func (c *ArmComparison) oneAnswer(pairs []pair, replayed bool) {
 		}
 	}
 	c.Cases.OneAnswer = n
-	why := fmt.Sprintf("the answers of all %s are the same recorded ones on both sides", counted(n, "pair"))
+	why := fmt.Sprintf("the answers of all %s are the same recorded ones on both sides", diag.Count(n, "pair"))
 	switch {
 	case n == 0:
 	case n < len(pairs):
-		c.Notes = append(c.Notes, fmt.Sprintf("%d of %s are one recorded answer each", n, counted(len(pairs), "pair")))
+		c.Notes = append(c.Notes, fmt.Sprintf("%d of %s are one recorded answer each", n, diag.Count(len(pairs), "pair")))
 	case replayed && c.Why == "":
 		c.NotCompared = why
 	default:
@@ -302,7 +304,7 @@ func tooManyErrors(base, head *Side, most float64) string {
 		eval.Sum
 	}{{"the baseline", before}, {"the run", after}} {
 		if share, ok := side.Mean(); ok && share > most {
-			return fmt.Sprintf("%.1f %% of the trials of %s are errors, more than %g %%", 100*share, side.name, 100*most)
+			return fmt.Sprintf("%s of the trials of %s are errors, more than %g %%", text.Percent(share), side.name, 100*most)
 		}
 	}
 	if twoSided, _ := stats.FisherExact(int(before.Total), before.N, int(after.Total), after.N); twoSided < 0.01 {

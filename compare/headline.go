@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -71,13 +72,13 @@ func found(state State, more, where, sentence string) Finding {
 func (p *Pairing) Coverage() string {
 	text := ""
 	if of := p.Of + p.Unselected; p.Compared < of || p.Selection != "" {
-		text = fmt.Sprintf("compared %d of %s", p.Compared, counted(of, "case"))
+		text = fmt.Sprintf("compared %d of %s", p.Compared, diag.Count(of, "case"))
 	}
 	if p.Selection != "" {
 		text += ", selected by " + p.Selection
 	}
 	if p.UnknownCoverage {
-		text = cmp.Or(text, "compared "+counted(p.Compared, "case")) + ", coverage unknown: an earlier version wrote the baseline"
+		text = cmp.Or(text, "compared "+diag.Count(p.Compared, "case")) + ", coverage unknown: an earlier version wrote the baseline"
 	}
 	return text
 }
@@ -146,7 +147,7 @@ func (c *Comparison) others(worst int) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s: %s", counted(len(c.Arms)-1, "more arm"), strings.Join(parts, ", "))
+	return fmt.Sprintf("; %s: %s", diag.Count(len(c.Arms)-1, "more arm"), strings.Join(parts, ", "))
 }
 
 // said are states in words.
@@ -297,11 +298,11 @@ func (w *wording) next(state State) string {
 	case state == NoMargin:
 		return "state a margin for a verdict: --margin 0.05 lets the pass rate be 5 points lower"
 	case state == State(eval.Inconclusive) && w.MoreCases > 0:
-		return fmt.Sprintf("add about %s and run again", counted(w.MoreCases, "case"))
+		return fmt.Sprintf("add about %s and run again", diag.Count(w.MoreCases, "case"))
 	case state == State(eval.Inconclusive) && w.Repeats > 0:
 		return fmt.Sprintf("run each case %d times", w.Repeats)
 	case worse > 0 && state != State(eval.Improved):
-		return fmt.Sprintf("read the %s that got worse", counted(worse, "case"))
+		return fmt.Sprintf("read the %s that got worse", diag.Count(worse, "case"))
 	}
 	return ""
 }
@@ -437,9 +438,9 @@ func (w *wording) grouped() bool {
 }
 
 func (w *wording) cases() string {
-	out := counted(w.counted(), "case")
+	out := diag.Count(w.counted(), "case")
 	if w.grouped() {
-		out += fmt.Sprintf(" (%s)", counted(w.N, "independent group"))
+		out += fmt.Sprintf(" (%s)", diag.Count(w.N, "independent group"))
 	}
 	return out
 }
@@ -493,9 +494,9 @@ func (*wording) step(ratio float64) string {
 
 // unknown says why there is no decision.
 func (w *wording) unknown() string {
-	cases := counted(w.counted(), "case")
+	cases := diag.Count(w.counted(), "case")
 	if w.grouped() {
-		cases = counted(w.N, "independent group") + " of cases"
+		cases = diag.Count(w.N, "independent group") + " of cases"
 	}
 	switch {
 	case w.unseen != "" && w.Advice == w.unseen:
@@ -514,7 +515,7 @@ func (w *wording) unknown() string {
 			could = fmt.Sprintf("about %d could", w.Repeats)
 		}
 		return fmt.Sprintf("%s of each case cannot show a loss of %s%s; %s",
-			counted(w.Pairs/w.N, "repeat"), w.size(w.allowed()), w.where, could)
+			diag.Count(w.Pairs/w.N, "repeat"), w.size(w.allowed()), w.where, could)
 	case w.MoreCases > 0:
 		out := fmt.Sprintf("%s cannot show a loss of %s%s; about %d could", cases, w.size(w.allowed()), w.where, w.N+w.MoreCases)
 		if w.Name == eval.MetricPreference {
@@ -565,11 +566,4 @@ func orNone(n int) string {
 		return "none"
 	}
 	return strconv.Itoa(n)
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

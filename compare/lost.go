@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -100,13 +101,13 @@ func (p *paired) unseen(headErrors int) string {
 		what, _, _, _ := loss(as).of(&p.Pairing, &p.accepts)
 		switch {
 		case n.passed > 0:
-			parts = append(parts, counted(n.passed, what+" case")+" that passed")
+			parts = append(parts, diag.Count(n.passed, what+" case")+" that passed")
 		case n.cases > 0:
-			parts = append(parts, counted(n.cases, what+" case"))
+			parts = append(parts, diag.Count(n.cases, what+" case"))
 		}
 	}
 	if headErrors > 0 {
-		parts = append(parts, counted(headErrors, "head error"))
+		parts = append(parts, diag.Count(headErrors, "head error"))
 	}
 	if len(p.lost) == 0 {
 		return strings.Join(parts, "") + ": not worse only if what could not be judged is like the rest"

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -307,7 +308,7 @@ func VersionsRose(before, now string) bool {
 func (p *Pairing) rescoredNote() string {
 	var parts []string
 	for _, v := range p.Rescored {
-		parts = append(parts, fmt.Sprintf("%s by version %d of `%s`", counted(v.Cases, "case"), v.Head, v.Kind))
+		parts = append(parts, fmt.Sprintf("%s by version %d of `%s`", diag.Count(v.Cases, "case"), v.Head, v.Kind))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // RankOptions configure a ranking.
@@ -104,7 +105,7 @@ func Unrankable(arms []*Side, maxErrors float64) string {
 			return "the run is not complete"
 		}
 		if share, ok := errorsOf(s).Mean(); ok && share > maxErrors {
-			broken = append(broken, fmt.Sprintf("%s (%.1f %%)", s.Arm, 100*share))
+			broken = append(broken, fmt.Sprintf("%s (%s)", s.Arm, text.Percent(share)))
 		}
 	}
 	if len(broken) > 0 {

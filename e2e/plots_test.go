@@ -107,7 +107,7 @@ const badPlots = `(() => {
 		if (plot.getAttribute('role') !== 'img' || !plot.getAttribute('aria-label')) bad.push('no words in ' + plot.outerHTML.slice(0, 200));
 		if (/NaN|Infinity|undefined|null/.test(plot.outerHTML)) say(plot, 'what is no number');
 		const texts = [...plot.querySelectorAll('text')];
-		const numbers = new Set(texts.map(t => t.textContent).filter(t => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s| min)?$/.test(t)));
+		const numbers = new Set(texts.map(t => t.textContent).filter(t => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s)?$|^(\d+h)?\d+m\d+s$/.test(t)));
 		if (numbers.size < 2) say(plot, 'the numbers ' + JSON.stringify(texts.map(t => t.textContent)));
 		const places = texts.filter(t => !t.matches('.inside')).map(t => [t.textContent, t.getBoundingClientRect()]);
 		places.forEach(([text, a], i) => {
@@ -290,7 +290,7 @@ func TestQualityIsDrawnAgainstCost(t *testing.T) {
 		)
 	}
 	expect.Same(t, "by pass rate and money", rows(), []string{
-		"1 model0/ask 0 % 1 none", "2 model1/ask 50 % 2 none", "3 model2/ask 50 % 3 2",
+		"1 model0/ask 0 % 1.00 none", "2 model1/ask 50 % 2.00 none", "3 model2/ask 50 % 3.00 2",
 	})
 	if got := b.sectionOf("Quality against cost"); !strings.Contains(got, "EUR per 1,000 trials") {
 		t.Errorf("got %q, want `EUR per 1,000 trials`", got)
@@ -302,5 +302,8 @@ func TestQualityIsDrawnAgainstCost(t *testing.T) {
 	})
 	points := evaluate[int](b, `document.querySelector('#pick-cost-0').closest('section').querySelectorAll('circle.point').length`)
 	expect.Same(t, "full points", points, 2)
+	b.visit("#/matrix", ".line.heads .arm")
+	heads := strings.Join(texts(b, ".line.heads .arm .note"), "|")
+	expect.Contains(t, "a head of the matrix", heads, ", 200 tokens, 2.00 EUR per 1,000 trials|")
 	b.quiet()
 }

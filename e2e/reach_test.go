@@ -41,6 +41,9 @@ func TestThePageShowsAToolLoopStepByStep(t *testing.T) {
 		!strings.Contains(text, "40 prompt (16 cached) + 8 tool use + 18 output (10 reasoning) = 66 (service)") {
 		t.Errorf("got %q, want the finish reason and both steps together", text)
 	}
+	b.visit("#/matrix", "#grid .calls")
+	is(`.line:has([href*="shop/loop"]) .calls:not([open]) summary`, "2 tool calls: get_order, search")
+	is(`.line:has([href*="shop/loop"]) .calls .call`, `calls get_order, id c1{"id":"4711"}|calls search, id c2{"q":"4711"}`)
 	b.visit("#/case/shop/broken%20loop", ".answer")
 	is(".step", "Step 1")
 	is(".turn > .note", "Not answered.")

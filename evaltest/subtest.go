@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // subtest is a subtest that begins before its result is known. Only package testing knows which ones -run and -skip
@@ -78,7 +79,7 @@ func trialLine(r *eval.Result) string {
 		line += fmt.Sprintf(" (repeat %d)", r.Repeat)
 	}
 	if r.Usage != nil && r.Timing != nil {
-		line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
+		line += fmt.Sprintf(": %d tokens, %s", r.Usage.TotalTokens, text.Duration(r.Timing.LatencyMs))
 	}
 	return line
 }

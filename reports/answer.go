@@ -48,12 +48,12 @@ func leads(r *eval.Result) []string {
 func (c *caseReport) cost(r *eval.Result) {
 	t, u := r.Timing, r.Usage
 	if t != nil {
-		c.printf("  time: %s, %.0f ms waiting, %s\n", took(t, r.Request), t.QueuedMs, diag.Count(t.Attempts, "attempt"))
+		c.printf("  time: %s, %s waiting, %s\n", took(t, r.Request), text.Duration(t.QueuedMs), diag.Count(t.Attempts, "attempt"))
 	}
 	if t != nil && t.Chunks > 0 {
 		c.note(
-			"  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart",
-			t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs,
+			"  ", "stream: first text after %s, %s, at most %s apart",
+			text.Duration(t.FirstTokenMs), diag.Count(t.Chunks, "chunk"), text.Duration(t.MaxGapMs),
 		)
 	}
 	if u != nil {
@@ -65,11 +65,11 @@ func (c *caseReport) cost(r *eval.Result) {
 func took(t *eval.Timing, r *eval.Request) string {
 	switch {
 	case r == nil || r.App == nil:
-		return fmt.Sprintf("%.0f ms service", t.LatencyMs)
+		return text.Duration(t.LatencyMs) + " service"
 	case t.LatencyMs == 0: // an echo takes no time
 		return "not measured"
 	}
-	return fmt.Sprintf("%.0f ms application", t.LatencyMs)
+	return text.Duration(t.LatencyMs) + " application"
 }
 
 func (c *caseReport) response(r *eval.Response) {

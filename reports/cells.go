@@ -17,12 +17,12 @@ func armRow(a *journal.ArmSummary) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
 		lo, hi := overview.Interval(p, a.Scored)
-		rate = fmt.Sprintf("%.1f %%", 100*p)
+		rate = text.Percent(p)
 		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Scored)
 	}
 	latency := "-"
 	if a.MeanLatencyMs > 0 {
-		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
+		latency = text.Duration(a.MeanLatencyMs)
 	}
 	return []string{
 		diag.CleanLine(a.Name), fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
@@ -48,7 +48,7 @@ func metricRow(m *compare.MetricComparison) []string {
 func amount(m *compare.MetricComparison, x float64) string {
 	switch m.Name {
 	case eval.MetricLatency:
-		return fmt.Sprintf("%.0f ms", x)
+		return text.Duration(x)
 	case eval.MetricTokens:
 		return fmt.Sprintf("%.1f", x)
 	}
@@ -62,12 +62,16 @@ func bounds(i *[2]float64, format string) string {
 	return fmt.Sprintf(format+" to "+format, i[0], i[1])
 }
 
-func numberOr(x *float64, format string) string {
+func numberOr(x *float64, show func(float64) string) string {
 	if x == nil {
 		return "-"
 	}
-	return fmt.Sprintf(format, *x)
+	return show(*x)
 }
+
+func wholeNumber(x float64) string { return fmt.Sprintf("%.0f", x) }
+
+func three(x float64) string { return fmt.Sprintf("%.3f", x) }
 
 // takenTable shows what a trial of each arm costs.
 type takenTable struct {
@@ -86,14 +90,14 @@ func (t takenTable) columns() []gridColumn {
 }
 
 func (t takenTable) cells(a *compare.Taken) []string {
-	amount := numberOr(a.Tokens, "%.0f")
+	amount := numberOr(a.Tokens, wholeNumber)
 	if t.currency != "" {
 		amount = "-"
 		if a.Cost != nil {
 			amount = text.Money(1000 * *a.Cost)
 		}
 	}
-	return []string{amount, numberOr(a.LatencyP50Ms, "%.0f ms"), numberOr(a.LatencyP95Ms, "%.0f ms")}
+	return []string{amount, numberOr(a.LatencyP50Ms, text.Duration), numberOr(a.LatencyP95Ms, text.Duration)}
 }
 
 // withinWords say which arms are hardly worse than the best, and which of them costs least.

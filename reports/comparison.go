@@ -263,8 +263,9 @@ func (t *screen) safety(all []compare.CategoryComparison) {
 	for _, c := range all {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
 			t.wrapped("  ", fmt.Sprintf(
-				"%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",
-				c.Category, 100*c.HeadHigh, c.HeadRated, 100*c.BaseHigh, c.BaseRated, 100*c.HeadBlocked, 100*c.BaseBlocked,
+				"%s: rated MEDIUM or higher in %s of %d answers, was %s of %d; blocked %s, was %s",
+				c.Category, text.Percent(c.HeadHigh), c.HeadRated, text.Percent(c.BaseHigh), c.BaseRated, text.Percent(c.HeadBlocked),
+				text.Percent(c.BaseBlocked),
 			))
 		}
 	}

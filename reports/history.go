@@ -5,13 +5,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal/history"
 )
 
@@ -97,10 +97,10 @@ func (h *historyTable) runs() {
 		}
 		rate := "-"
 		if p, ok := run.PassRate(); ok {
-			rate = percent(p)
+			rate = text.Percent(p)
 		}
 		rows = append(rows, []string{
-			diag.CleanLine(run.ID), when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
+			diag.CleanLine(run.ID), text.When(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
 			noteOf(run),
 		})
 	}
@@ -152,17 +152,6 @@ func noteOf(run *history.RunRecord) string {
 	}
 	return diag.CleanLine(strings.Join(notes, ", "))
 }
-
-// when formats a time of a run file, to the minute.
-func when(at string) string {
-	t, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil {
-		return diag.CleanLine(at)
-	}
-	return t.UTC().Format("2006-01-02 15:04")
-}
-
-func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
 // trendGroup has the trends of one arm, or of one case on an arm.
 type trendGroup struct {
@@ -244,7 +233,7 @@ func (h *historyTable) points(c *history.ArmTrend) {
 	var rows [][]string
 	for i := range c.Points {
 		p := &c.Points[i]
-		rows = append(rows, []string{diag.CleanLine(p.Run), when(p.StartedAt), trendValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
+		rows = append(rows, []string{diag.CleanLine(p.Run), text.When(p.StartedAt), trendValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
 	}
 	h.out.WriteString("\n")
 	h.grid(columns, rows)
@@ -254,12 +243,12 @@ func (h *historyTable) points(c *history.ArmTrend) {
 func trendValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
-		return percent(v)
+		return text.Percent(v)
 	case history.MetricLatency:
 		if v == 0 { // not measured
 			return "-"
 		}
-		return fmt.Sprintf("%.0f ms", v)
+		return text.Duration(v)
 	case history.MetricTokens:
 		return fmt.Sprintf("%.1f", v)
 	}

@@ -79,7 +79,7 @@ func (t *screen) passRate(suite, arm string) string {
 	for s, a := range t.d.Summary.Arms {
 		if rate, ok := a.PassRate(); ok && s.Name == suite && a.Name == arm {
 			lo, hi := overview.Interval(rate, a.Scored)
-			return fmt.Sprintf("%.1f %% (%.1f-%.1f)", 100*rate, 100*lo, 100*hi)
+			return fmt.Sprintf("%s (%.1f-%.1f)", text.Percent(rate), 100*lo, 100*hi)
 		}
 	}
 	return "-"
@@ -132,7 +132,7 @@ func rankingRows(r *compare.Ranking) (rows [][]string) {
 			interval = diag.Count(a.Left, "unit")
 		}
 		row := []string{
-			mark, place, diag.CleanLine(a.Arm), numberOr(a.Mean, "%.3f"), interval,
+			mark, place, diag.CleanLine(a.Arm), numberOr(a.Mean, three), interval,
 		}
 		if r.Within != nil {
 			row = append(row, isWithin[a.Verdict])

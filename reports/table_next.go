@@ -27,15 +27,16 @@ const (
 // extremes names the slowest and the costliest trials, if they differ much from the rest.
 func (t *table) extremes() {
 	before := t.out.Len()
-	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
-	t.extreme("costliest", 0, "%.0f tokens", func(m journal.Measure) float64 { return float64(m.Tokens) })
+	t.extreme("slowest", slowEnough, text.Duration, func(m journal.Measure) float64 { return m.LatencyMs })
+	tokens := func(n float64) string { return wholeNumber(n) + " tokens" }
+	t.extreme("costliest", 0, tokens, func(m journal.Measure) float64 { return float64(m.Tokens) })
 	if t.out.Len() > before {
 		t.out.WriteString("\n")
 	}
 }
 
 // extreme names the scored trials with the largest values that are at least least and well above the median.
-func (t *table) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
+func (t *table) extreme(word string, least float64, show func(float64) string, value func(journal.Measure) float64) {
 	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}
 	for m := range t.d.Measures {
@@ -54,11 +55,11 @@ func (t *table) extreme(word string, least float64, format string, value func(jo
 		if v := value(m); v >= outstanding*median && v >= least {
 			k := t.d.Indexed(m.Place)
 			name := displaywidth.TruncateString(diag.CleanLine(k.Case), 30, "...")
-			named = append(named, fmt.Sprintf("%s on %s ("+format+")", name, k.Arm, v))
+			named = append(named, fmt.Sprintf("%s on %s (%s)", name, k.Arm, show(v)))
 		}
 	}
 	if len(named) > 0 {
-		t.wrapped("", fmt.Sprintf("%s: %s; the median is "+format, word, strings.Join(named, ", "), median))
+		t.wrapped("", fmt.Sprintf("%s: %s; the median is %s", word, strings.Join(named, ", "), show(median)))
 	}
 }
 

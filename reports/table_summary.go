@@ -168,20 +168,12 @@ func (t *table) tokensNote(s *eval.Spent) string {
 	return ""
 }
 
-// took is how long the run took, in significant digits; "" when unknown.
+// took is how long the run took; "" when unknown.
 func (t *table) took() string {
-	d := t.d.Worked()
-	switch {
-	case t.d.End == nil || d == 0:
-		return ""
-	case d < 100*time.Millisecond:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
+	if d := t.d.Worked(); t.d.End != nil && d > 0 {
+		return text.Duration(float64(d) / float64(time.Millisecond))
 	}
-	return d.Round(time.Second).String()
+	return ""
 }
 
 // judging shows the cost of judges, and how far they agree with themselves and with each other.
@@ -192,22 +184,22 @@ func (t *screen) judging() {
 	}
 	t.line("judging: %s, %d tokens in addition", diag.Count(j.Attempts, "call"), j.Tokens.Total)
 	for _, a := range j.Agreement {
-		text := fmt.Sprintf(
-			"%s on %s: %d replies of the judge %s to each of %s agree on %.1f %%", a.Scorer, a.Arm, a.Repeats, a.Judge,
-			diag.Count(a.Answers, "answer"), 100*a.Agreement,
+		line := fmt.Sprintf(
+			"%s on %s: %d replies of the judge %s to each of %s agree on %s", a.Scorer, a.Arm, a.Repeats, a.Judge,
+			diag.Count(a.Answers, "answer"), text.Percent(a.Agreement),
 		)
 		if a.Panel > 0 {
-			text = fmt.Sprintf(
-				"%s on %s: the %d judges %s agree on %.1f %% over %s", a.Scorer, a.Arm, a.Panel, a.Judge, 100*a.Agreement,
+			line = fmt.Sprintf(
+				"%s on %s: the %d judges %s agree on %s over %s", a.Scorer, a.Arm, a.Panel, a.Judge, text.Percent(a.Agreement),
 				diag.Count(a.Answers, "answer"),
 			)
 		}
 		if len(t.d.Run.Suites) > 1 {
-			text = a.Suite + ": " + text
+			line = a.Suite + ": " + line
 		}
 		if a.Kappa != nil {
-			text += fmt.Sprintf(", kappa %.3f", math.Round(1000**a.Kappa)/1000+0) // adding 0 avoids -0.000
+			line += fmt.Sprintf(", kappa %.3f", math.Round(1000**a.Kappa)/1000+0) // adding 0 avoids -0.000
 		}
-		t.wrapped("", text)
+		t.wrapped("", line)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Text is the report for people.
@@ -141,7 +142,7 @@ func proportion(p *wilsonShare) string {
 		return "of none, so nothing is known"
 	}
 	return fmt.Sprintf(
-		"%.1f %% (%d of %d), 90 %% interval %.1f to %.1f",
-		100**p.Share, p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1],
+		"%s (%d of %d), 90 %% interval %.1f to %.1f",
+		text.Percent(*p.Share), p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1],
 	)
 }

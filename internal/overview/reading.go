@@ -288,7 +288,7 @@ func Margin(m *compare.MetricComparison) string {
 func amount(metric string, x float64) string {
 	switch metric {
 	case eval.MetricLatency:
-		return fmt.Sprintf("%.4g ms", x)
+		return text.Duration(x)
 	case eval.MetricTokens:
 		return fmt.Sprintf("%.4g tokens", x)
 	}

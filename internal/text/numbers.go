@@ -1,10 +1,16 @@
 package text
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
 )
+
+// Numbers for people. Each kind has one form, here for the terminal and in numbers.js for the page; counts are diag.Count's.
 
 // Money writes an amount in decimals, never with an exponent: two of them, or more for three significant digits.
 func Money(amount float64) string {
@@ -19,4 +25,36 @@ func Money(amount float64) string {
 // PerThousand writes what a thousand trials cost, from the cost of one.
 func PerThousand(cost float64, currency string) string {
 	return Money(1000*cost) + " " + currency + " per 1,000 trials"
+}
+
+// Percent writes a share from 0 to 1 with one decimal. Only none is 0.0 %, and only all is 100.0 %.
+func Percent(share float64) string {
+	x := 100 * share
+	if share > 0 && share < 1 {
+		x = min(max(x, 0.1), 99.9)
+	}
+	return fmt.Sprintf("%.1f %%", x)
+}
+
+// Duration writes a time in milliseconds: 357 ms, 1.76 s, 12.3 s, 2m3s.
+func Duration(ms float64) string {
+	switch s := ms / 1000; {
+	case ms < 999.5:
+		return fmt.Sprintf("%.0f ms", math.Round(ms))
+	case s < 9.995:
+		return fmt.Sprintf("%.2f s", s)
+	case s < 59.95:
+		return fmt.Sprintf("%.1f s", s)
+	default:
+		return (time.Duration(math.Round(s)) * time.Second).String()
+	}
+}
+
+// When writes a time of a run file in UTC, to the minute. What is no time stays as it is.
+func When(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return diag.CleanLine(at)
+	}
+	return t.UTC().Format("2006-01-02 15:04")
 }

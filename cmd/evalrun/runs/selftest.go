@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -42,12 +43,12 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	if t.Repeats > 0 {
 		p.Printf("  about these %d cases, with pairs of repeats: %d of each case\n", t.Units, t.Repeats)
 	}
-	p.Printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
+	p.Printf("  false alarms (regressed): %s, where %s are allowed\n", text.Percent(t.FalseAlarms), text.Percent(t.Alpha))
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
-	p.Printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
+	p.Printf("  not worse or improved: %s, cannot tell: %s\n", text.Percent(fine), text.Percent(t.Verdicts[eval.Inconclusive]))
 	p.Printf(
-		"  %.1f %% of the answers flip between two repeats; with as many, a loss of %.3f is reported in %.0f %%\n",
-		100*t.Flips, t.Smallest, 100*t.Detects,
+		"  %s of the answers flip between two repeats; with as many, a loss of %.3f is reported in %.0f %%\n",
+		text.Percent(t.Flips), t.Smallest, 100*t.Detects,
 	)
 	if fine < enoughPower {
 		p.Printf(

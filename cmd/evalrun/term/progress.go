@@ -114,7 +114,7 @@ const longestLine = 300
 func (p *ProgressBar) trial(r *eval.Result) string {
 	took := ""
 	if text.Timed(r) {
-		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
+		took = text.Duration(r.Timing.LatencyMs)
 	}
 	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
 	if why := text.Why(r); why != "" {

@@ -13,8 +13,7 @@ function drawCell(t) {
     blocked && h('p', {class: 'telling'}, 'The prompt was blocked: ', name(blocked)),
     first && (first.text !== '' || first.withheld || calls.length === 0) && drawText(first),
     candidates.length > 1 && h('p', {class: 'note'}, `and ${count(candidates.length - 1, 'more candidate')}`),
-    calls.slice(0, mostCalls).map(drawCall),
-    calls.length > mostCalls && h('p', {class: 'note'}, `and ${count(calls.length - mostCalls, 'more call')}`),
+    drawCallsInBrief(calls),
     drawScoresInBrief(t.scores || []),
   ].flat(Infinity).filter(Boolean);
 }
@@ -23,6 +22,13 @@ function drawCell(t) {
 function callsOf(t) {
   const turns = (t.turns || []).slice(0, -1);
   return [...turns, t.response].flatMap(r => (((r && r.candidates) || [])[0] || {}).parts || []).filter(p => p.call).map(p => p.call);
+}
+
+// drawCallsInBrief folds the calls: how many there are and of which tools, then each with its arguments.
+function drawCallsInBrief(calls) {
+  const names = [...new Set(calls.map(call => call.name))];
+  return calls.length > 0 && h('details', {class: 'calls'}, h('summary', null, count(calls.length, 'tool call'), ': ', name(names.slice(0, 5).join(', ') + (names.length > 5 ? ', \u2026' : ''))),
+    calls.slice(0, mostCalls).map(drawCall), calls.length > mostCalls && h('p', {class: 'note'}, `and ${count(calls.length - mostCalls, 'more call')}`));
 }
 
 function drawScoresInBrief(scores) {

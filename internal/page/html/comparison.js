@@ -18,7 +18,7 @@ const reading = (head, i) => (head.readings || [])[i] || {changes: '', cases: []
 const briefly = (head, i) => [reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; ');
 
 // foundBy is what a comparison found, for the card.
-const foundBy = c => ({style: toneOf(c.state), words: c.words, sentence: c.sentence, metric: decisive(worstArm(c))});
+const foundBy = c => ({style: toneOf(c.state), words: c.words || 'Nothing is compared', sentence: c.sentence, metric: decisive(worstArm(c))});
 // worstArm is the arm that a comparison speaks of first.
 const worstArm = c => c.arms[c.worst] || {};
 // decisive is the metric that an arm's finding is about, where it has a verdict to draw.
@@ -88,9 +88,6 @@ function drawArmComparison(head, rows, a, words, plot) {
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
     safety.length > 0 && [h('h3', null, 'Safety ratings that moved'), table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)]))]);
 }
-
-const signed = x => (x > 0 ? '+' : '') + x.toFixed(3);
-const change = x => (x > 0 ? '+' : '') + three(x); // on a scale
 
 // differencePlot is the difference of a metric with its interval and margin, for rangePlot.
 function differencePlot(m) {

@@ -48,22 +48,6 @@ function badge(outcome, text) {
   return h('span', {class: 'badge ' + (signs[outcome] ? outcome : 'skip')}, h('span', {'aria-hidden': 'true'}, signs[outcome] || '?'), ' ', text || outcome);
 }
 
-// Numbers for people.
-const number = n => Math.round(n).toLocaleString('en');
-const percent = p => (100 * p).toFixed(1) + ' %';
-const three = x => Math.abs(x) >= 1000 ? number(x) : x.toLocaleString('en', {maximumSignificantDigits: 3});
-const count = (n, noun) => number(n) + ' ' + noun + (n === 1 ? '' : 's');
-// when shows a time in UTC; what is none stays as it is.
-function when(at) {
-  const time = new Date(at);
-  return Number.isNaN(time.getTime()) ? String(at) : time.toISOString().replace('T', ' ').slice(0, 16);
-}
-function duration(ms) {
-  if (ms >= 0.05 && ms < 10) return ms.toFixed(1) + ' ms';
-  if (ms < 1000) return Math.round(ms) + ' ms';
-  return ms < 60000 ? (ms / 1000).toFixed(2) + ' s' : (ms / 60000).toFixed(1) + ' min';
-}
-
 // table makes a plain table. Heads are texts; a cell that starts with a number is set to the right by its class.
 function table(caption, heads, rows, props) {
   return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},

@@ -228,8 +228,8 @@ class Matrix {
   armFacts(arm) {
     const all = this.headNow().arms.filter(a => a.arm === arm), one = all[0];
     if (all.length !== 1) return '';
-    const n = one.pass + one.fail;
-    return [one.passRate === null ? '' : `${percent(one.passRate)} of ${number(n)}`, one.meanLatencyMs > 0 && duration(one.meanLatencyMs), n > 0 && one.tokens.total > 0 && `${number(one.tokens.total / n)} tokens`].filter(Boolean).join(', ');
+    const n = one.pass + one.fail, {currency} = this.headNow().run.prices || {}, paid = currency && this.rows.left.passes === 0 ? meansByArm(this.rows, this.rows.cost).get(one.suite + '\n' + arm) : null;
+    return [one.passRate === null ? '' : `${percent(one.passRate)} of ${number(n)}`, one.meanLatencyMs > 0 && duration(one.meanLatencyMs), n > 0 && one.tokens.total > 0 && `${number(one.tokens.total / n)} tokens`, isKnown(paid) && perThousand(paid, currency)].filter(Boolean).join(', ');
   }
 
   // begin writes below each arm how its prompt begins, as the first case that was found has it.

@@ -4,9 +4,6 @@ function drawing(width, height, words, ...children) {
   return svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': words, class: 'plot', preserveAspectRatio: 'xMinYMid meet'}, ...children);
 }
 
-const asShare = v => three(100 * v) + ' %';
-// asCount is a whole number on a scale: those that are long in short.
-const asCount = v => Math.abs(v) < 1e6 ? number(v) : v.toLocaleString('en', {notation: 'compact', maximumSignificantDigits: 3});
 const isKnown = v => Number.isFinite(v); // null, undefined and NaN are not
 
 // scaleOf places the values between lo and hi on the pixels between from and to.

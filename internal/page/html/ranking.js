@@ -9,7 +9,7 @@ function drawRankings(head) {
 function withinNote(r) {
   const {arms, cheapest, why, margin} = r.within;
   if (why) return h('p', {class: 'telling'}, name(why));
-  const cost = cheapest && (cheapest.costOf1000 ? `${three(cheapest.costOf1000)} ${visible(r.currency)} per 1,000 trials` : `${number(cheapest.tokens)} tokens per trial`);
+  const cost = cheapest && (cheapest.costOf1000 ? perThousand(cheapest.costOf1000 / 1000, r.currency) : `${number(cheapest.tokens)} tokens per trial`);
   return h('p', {class: 'note'}, `At most ${three(margin)} worse than the best (alpha ${three(r.alpha)}): `, name(arms.join(', ')), '. ',
     cheapest && arms.length > 1 && ['The cheapest of them is ', name(cheapest.arm), `: ${cost}, a point estimate without a test.`]);
 }
@@ -46,7 +46,7 @@ function rankedPlots(r) {
 
 function drawRanked(r) {
   const known = key => r.arms.some(a => a[key] !== null && a[key] !== undefined), or = (v, show) => v === null || v === undefined ? '' : show(v);
-  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#Latency p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', `#${visible(r.currency || 'Cost')} per 1,000 trials`, v => three(1000 * v)]].filter(e => known(e[0]));
+  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#Latency p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', `#${visible(r.currency || 'Cost')} per 1,000 trials`, v => money(1000 * v)]].filter(e => known(e[0]));
   const plots = rankedPlots(r);
   return table(`Arms of ${visible(r.suite)} by ${visible(r.metric)}`,
     ['Arm', 'Best', ...(r.within ? ['Close to the best'] : []), '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],

@@ -107,7 +107,7 @@ function drawTiles(head) {
     tile(number(s.tokens.total), 'tokens'),
     s.judging && [tile(number(s.judging.calls), 'calls to judges'), tile(number(s.judging.tokens.total), 'tokens of judges')],
     took >= 0 && tile(duration(took), 'from start to end'),
-    head.run.spent && head.run.spent.currency && tile(three(head.run.spent.money), name(head.run.spent.currency)));
+    head.run.spent && head.run.spent.currency && tile(money(head.run.spent.money), name(head.run.spent.currency)));
 }
 
 // drawOrigin says which run this is, and which one it was compared with.

@@ -2,16 +2,16 @@
 
 // costsOf are what an arm may cost, each with its value by arm; those that no arm has are left out.
 function costsOf(head, arms, rows) {
-  const tokens = meansByArm(rows, rows.tokens), money = meansByArm(rows, rows.cost), {currency} = head.run.prices || {};
+  const tokens = meansByArm(rows, rows.tokens), paid = meansByArm(rows, rows.cost), {currency} = head.run.prices || {};
   const all = [
-    ['money', `${currency ? visible(currency).slice(0, 20) : 'cost'} per 1,000 trials`, three, a => perThousand(money.get(a.suite + '\n' + a.arm))],
+    ['money', `${currency ? visible(currency).slice(0, 20) : 'cost'} per 1,000 trials`, money, a => ofThousand(paid.get(a.suite + '\n' + a.arm))],
     ['tokens', 'tokens per trial', asCount, a => tokens.get(a.suite + '\n' + a.arm)],
     ['latency', 'mean latency', duration, a => a.meanLatencyMs > 0 ? a.meanLatencyMs : null],
   ];
   return all.map(([key, title, show, of]) => ({key, title, show, of})).filter(c => arms.some(a => isKnown(c.of(a))));
 }
 
-const perThousand = cost => isKnown(cost) ? 1000 * cost : null;
+const ofThousand = cost => isKnown(cost) ? 1000 * cost : null;
 
 // meansByArm are the means of a column by suite and arm, over trials that were judged.
 const meansByArm = (rows, column) => new Map(byArm(rows, column).map(one => [one.suite + '\n' + one.arm, meanOf(one.values)]));

@@ -25,8 +25,9 @@ var ladder = strings.Fields(`
 	internal/clients/app internal/clients/proxy
 	internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
 	internal/clients/wire
-	internal/expr internal/yaml internal/text internal/files internal/rates
+	internal/expr internal/yaml internal/files internal/rates
 	compare internal/stats
+	internal/text
 	eval internal/textmetric internal/wirejson
 	diag docs
 `)
