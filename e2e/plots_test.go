@@ -107,7 +107,8 @@ const badPlots = `(() => {
 		if (plot.getAttribute('role') !== 'img' || !plot.getAttribute('aria-label')) bad.push('no words in ' + plot.outerHTML.slice(0, 200));
 		if (/NaN|Infinity|undefined|null/.test(plot.outerHTML)) say(plot, 'what is no number');
 		const texts = [...plot.querySelectorAll('text')];
-		const numbers = new Set(texts.map(t => t.textContent).filter(t => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s)?$|^(\d+h)?\d+m\d+s$/.test(t)));
+		const isNumber = text => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s)?$|^(\d+h)?\d+m\d+s$/.test(text);
+		const numbers = new Set(texts.map(t => t.textContent).filter(isNumber));
 		if (numbers.size < 2) say(plot, 'the numbers ' + JSON.stringify(texts.map(t => t.textContent)));
 		const places = texts.filter(t => !t.matches('.inside')).map(t => [t.textContent, t.getBoundingClientRect()]);
 		places.forEach(([text, a], i) => {

@@ -304,8 +304,8 @@ var markup = sync.OnceValue(func() *template.Template { return template.Must(tem
 
 // scripts make up the program, in this order. The first one says where data comes from.
 var scripts = []string{
-	"blocks", "unpack", "data", "dom", "numbers", "diff", "plots", "charts", "spread", "scores", "tradeoff", "versus", "against", "judges", "summary",
-	"classes", "comparison", "ranking", "query", "compile", "field", "cases", "sheet", "cells", "matrix",
+	"blocks", "unpack", "data", "dom", "numbers", "diff", "plots", "charts", "spread", "scores", "tradeoff", "versus", "against",
+	"judges", "summary", "classes", "comparison", "ranking", "query", "compile", "field", "cases", "sheet", "cells", "matrix",
 	"copy", "inline", "markdown", "json", "reading", "keys", "request", "answer", "chat", "case", "side", "main",
 }
 
