@@ -83,7 +83,7 @@ type HTTP struct {
 	Headers []Header `json:"headers,omitempty"` // in the order of the suite
 	// Body is JSON if the suite has a mapping, and otherwise a text.
 	Body   string `json:"body,omitempty"`
-	Stream bool   `json:"stream,omitempty"` // the reply is a stream of server-sent events
+	Stream bool   `json:"stream,omitempty"` // the reply is a stream of events
 	// Shown is the address for run files, "" if it equals URL.
 	Shown string `json:"-"`
 	// Digest distinguishes requests whose URL is not recorded; "" if it is.
@@ -109,14 +109,15 @@ type Endpoint struct {
 	Secrets []string
 }
 
-// Reading says how to read replies. Each member is a jq expression over the reply; "" means none.
+// Reading says how to read replies. Each text is a jq expression over the reply; "" means none.
 type Reading struct {
 	Answer       string // returns the text
 	ToolCalls    string // returns a list of {name, args}
 	FinishReason string // returns a word
 	Usage        string // returns an object with numbers of tokens
 	Error        string // returns the application's error; null if there is none
-	Stream       bool   // apply the expressions to each server-sent event
+	Stream       bool   // apply the expressions to each event of a stream
+	Repeats      bool   // each event of a stream has the text so far
 }
 
 // ProgramRun is one run of a program.

@@ -41,6 +41,7 @@ type unset struct {
 const (
 	methodPost = "POST" // the default
 	streamSSE  = "sse"
+	streamJSON = "ndjson"
 )
 
 func httpMethods() []string {
@@ -68,7 +69,11 @@ func httpBlock() yaml.Block {
 			expression("finishReason", "jq over the response, which gives why the answer ended, such as STOP."),
 			expression("usage", "jq over the response, which gives an object with inputTokens and outputTokens."),
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
-			key("stream", yaml.Word(streamSSE), "sse: the answer is a stream of server-sent events; `answer` is applied to each event."),
+			key(
+				"stream", yaml.Word(streamSSE, streamJSON),
+				"The answer is a stream of server-sent events (sse), or of lines of JSON (ndjson); `answer` is applied to each event.",
+			),
+			key("repeats", yaml.Bool, "true: each event of a stream has the text so far, and the last text is the answer."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
 			key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
@@ -92,7 +97,11 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 		ToolCalls:    l.jq(m, "toolCalls"),
 		FinishReason: l.jq(m, "finishReason"),
 		Usage:        l.jq(m, "usage"),
-		Error:        l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE) != "",
+		Error:        l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE, streamJSON) != "",
+		Repeats: m.Get("repeats").Bool(),
+	}
+	if m.Has("repeats") && !h.Reading.Stream {
+		m.Key("repeats").Errorf("add `stream: sse`, or remove it", "`repeats` is for streams")
 	}
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
@@ -114,8 +123,14 @@ func (l *loader) jq(m yaml.Map, key string) string {
 		n.Errorf("such as .reply.text", "`%s` needs a jq expression of at most %d bytes", key, expr.MaxSource)
 		return ""
 	}
-	expression, problem := expr.CompileJQ(source)
+	compile := expr.CompileJQ
+	if expr.NamesEvent(source) {
+		compile = expr.CompileEventJQ
+	}
+	expression, problem := compile(source)
 	switch {
+	case expr.NamesEvent(source) && m.Get("stream").IsZero():
+		n.Errorf("add `stream: sse`, or remove it", "`$event` is the name of an event of a stream")
 	case problem != nil:
 		problem.Report(n, diag.CleanLine)
 	case l.opts.Untrusted && !expression.OnlyPicks():

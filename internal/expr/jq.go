@@ -62,6 +62,22 @@ func CompileJQ(source string) (*Code, *queryError) {
 	return out, nil
 }
 
+// NamesEvent reports whether an expression names $event, the name of an event of a stream.
+func NamesEvent(source string) bool { return namedEvent().MatchString(source) }
+
+var namedEvent = compiled(`\$event\b`)
+
+// CompileEventJQ compiles an expression over events of the form {"event": NAME, "data": VALUE}. It sees the data, and the name
+// as $event.
+func CompileEventJQ(source string) (*Code, *queryError) {
+	const head = ".event as $event | .data | ("
+	out, bad := CompileJQ(head + source + ")")
+	if bad != nil {
+		bad.Offset = max(0, min(bad.Offset-len(head), len(source)-1))
+	}
+	return out, bad
+}
+
 // parseQuery also compiles the query, because problems are to be reported in the user's text, before bound
 // rewrites it.
 func parseQuery(source string) (*gojq.Query, *queryError) {

@@ -58,8 +58,22 @@ func TestHTTPStreamsJoinToOneText(t *testing.T) {
 			eval.Reading{Stream: true},
 			"Hel lo\nthere",
 		},
-		"texts in quotes":        {events("data: \"a\"\n\n", "data: {\"b\":1}\n\n"), eval.Reading{Stream: true}, `"a"{"b":1}`},
-		"a line of JSON each":    {says("application/x-ndjson", "{\"d\":\"Hel\"}\n{\"d\":\"lo\"}\n"), deltas, "Hello"},
+		"texts in quotes":     {events("data: \"a\"\n\n", "data: {\"b\":1}\n\n"), eval.Reading{Stream: true}, `"a"{"b":1}`},
+		"a line of JSON each": {says("application/x-ndjson", "{\"d\":\"Hel\"}\n{\"d\":\"lo\"}\n"), deltas, "Hello"},
+		"texts of JSON, a line each": {
+			says("application/x-ndjson", "\"Hel\"\n\"lo\"\n"), eval.Reading{Answer: ".", Stream: true}, "Hello",
+		},
+		"events by their names": {
+			events("event: think\ndata: {\"d\":\"Hm\"}\n\n", "event: say\ndata: {\"d\":\"Hel\"}\n\n",
+				"data: {\"d\":\"?\"}\n\n", "event: say\ndata: {\"d\":\"lo\"}\n\n", "event: end\ndata: {}\n\n"),
+			eval.Reading{Answer: `select($event == "say") | .d`, FinishReason: `if $event == "end" then "stop" else null end`, Stream: true},
+			"Hello",
+		},
+		"the text so far": {
+			events("data: {\"d\":\"He\"}\n\n", "data: {\"d\":\"Hello\"}\n\n", "data: {\"d\":\"Hello\",\"why\":\"stop\"}\n\n"),
+			eval.Reading{Answer: ".d", FinishReason: ".why", Stream: true, Repeats: true},
+			"Hello",
+		},
 		"one piece":              {says("application/json", `{"d":"Hello"}`), deltas, "Hello"},
 		"an empty text, said so": {events("data: {\"d\":\"\"}\n\n"), deltas, ""},
 		"without a media type": {func(w http.ResponseWriter, _ *http.Request) {

@@ -20,7 +20,8 @@ import (
 type Reader struct {
 	answer, calls, reason, usage, failure *jqQuery
 
-	stream bool
+	stream, repeats bool
+	named           bool // an expression names $event
 }
 
 // jqQuery is a jq expression of the suite; nil where the suite has none.
@@ -31,11 +32,16 @@ type jqQuery struct {
 
 // NewReader compiles the expressions, which must have been checked with the suite.
 func NewReader(r eval.Reading) *Reader {
+	named := slices.ContainsFunc([]string{r.Answer, r.ToolCalls, r.FinishReason, r.Usage, r.Error}, expr.NamesEvent)
+	code := expr.CompileJQ
+	if named {
+		code = expr.CompileEventJQ
+	}
 	compile := func(name, source string) *jqQuery {
 		if source == "" {
 			return nil
 		}
-		compiled, problem := expr.CompileJQ(source)
+		compiled, problem := code(source)
 		if problem != nil {
 			panic(problem)
 		}
@@ -46,6 +52,7 @@ func NewReader(r eval.Reading) *Reader {
 		calls:  compile("toolCalls", r.ToolCalls),
 		reason: compile("finishReason", r.FinishReason),
 		usage:  compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
+		repeats: r.Repeats, named: named,
 	}
 }
 
@@ -195,7 +202,7 @@ func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	if json.Unmarshal(raw, &events) != nil {
 		return nil, eval.Errorf(eval.KindMalformed, "the kept answer is not a list of events: %s", wire.Excerpt(raw))
 	}
-	out := &assembly{Reader: r}
+	out := &assembly{Reader: r, reread: true}
 	for _, event := range events {
 		if _, err := out.Add(unquoted(event)); err != nil {
 			return nil, err

@@ -13,15 +13,36 @@ import (
 
 type assembly struct {
 	*Reader
+	reread bool // the events come out of a file, as they were kept
 	text   strings.Builder
 	all    extracted // everything but the texts
 	found  bool      // there was a text, possibly an empty one
 	ending wire.StreamEnd
+	event  string // the name of the event that is added next
 	events []json.RawMessage
 	kept   int // bytes
 }
 
+// Name sets the name of the event that is added next, "" for none.
+func (a *assembly) Name(event string) { a.event = event }
+
+// withName puts an event and its name into an object, if an expression names it. One out of a file has its name.
+func (a *assembly) withName(data []byte) []byte {
+	if !a.named || a.reread {
+		return data
+	}
+	if !json.Valid(data) {
+		data = wirejson.AppendString(nil, string(data))
+	}
+	name := json.RawMessage("null")
+	if a.event != "" {
+		name = wirejson.AppendString(nil, a.event)
+	}
+	return wire.Object("event", name, "data", json.RawMessage(data))
+}
+
 func (a *assembly) Add(data []byte) (text bool, err error) {
+	data = a.withName(data)
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
 	}
@@ -65,9 +86,13 @@ func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
 }
 
 func (a *assembly) take(p *extracted) (text bool, err error) {
-	for _, one := range p.texts {
-		a.text.WriteString(one)
-		text = text || one != ""
+	if said := strings.Join(p.texts, ""); a.repeats && len(p.texts) > 0 {
+		text = said != a.text.String()
+		a.text.Reset()
+		a.text.WriteString(said)
+	} else {
+		text = said != ""
+		a.text.WriteString(said)
 	}
 	a.found = a.found || len(p.texts) > 0
 	a.all.calls, a.all.called = append(a.all.calls, p.calls...), a.all.called || p.called
@@ -119,6 +144,9 @@ func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
 		return nil, a.calls.error("finds nothing in the %s events of the stream", events)
 	case a.reason != nil && a.all.reason == "":
 		return nil, a.reason.error("finds nothing in the %s events of the stream", events)
+	}
+	if a.repeats {
+		return a.all.response(a.text.String(), raw), nil
 	}
 	if err := a.ending.Check(a.text.String()); err != nil {
 		return nil, err

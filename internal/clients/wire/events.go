@@ -54,6 +54,7 @@ type eventChunks struct {
 	limit *bounded
 	lines *bufio.Scanner
 	done  bool
+	name  string // of the last event
 	// spaces makes events count that are only spaces, because they may be a piece of a text.
 	spaces bool
 }
@@ -96,6 +97,8 @@ func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
 
 // endMark is the last event of some servers.
 const endMark = "[DONE]"
+
+func (e *eventChunks) event() string { return e.name }
 
 func (e *eventChunks) ended() bool { return e.done }
 
@@ -158,7 +161,7 @@ func (e *eventChunks) next() ([]byte, error) {
 		line := e.lines.Bytes()
 		switch {
 		case len(line) == 0 && f.whole():
-			return e.event(f.name, f.data)
+			return e.take(f.name, f.data)
 		case len(line) == 0:
 			f = eventFields{spaces: e.spaces}
 			continue
@@ -183,13 +186,13 @@ func (e *eventChunks) last(f *eventFields) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case f.name == "error":
-		return e.event(f.name, f.data)
+		return e.take(f.name, f.data)
 	case len(bytes.TrimSpace(f.data)) == 0:
 		return nil, io.EOF
 	case !json.Valid(f.data) && string(bytes.TrimSpace(f.data)) != endMark:
 		return nil, io.ErrUnexpectedEOF // the stream ended inside an event
 	}
-	return e.event(f.name, f.data) // servers often omit the empty line after the last event
+	return e.take(f.name, f.data) // servers often omit the empty line after the last event
 }
 
 // eventFields are the fields of an event so far.
@@ -220,7 +223,8 @@ func (f *eventFields) add(line []byte) {
 	}
 }
 
-func (e *eventChunks) event(name string, data []byte) ([]byte, error) {
+func (e *eventChunks) take(name string, data []byte) ([]byte, error) {
+	e.name = name
 	if name == "error" {
 		return nil, ErrorIn(data)
 	}

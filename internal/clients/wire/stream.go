@@ -84,6 +84,9 @@ func (s *streamReading) piece(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if named, ok := s.out.(interface{ Name(event string) }); ok {
+		named.Name(s.in.event())
+	}
 	text, err := s.out.Add(s.conn.clean(data))
 	s.clock.chunk(text)
 	if err == nil {
@@ -205,6 +208,8 @@ func (s *stopwatch) stop() {
 type chunks interface {
 	// next returns the next piece; io.EOF after the last one.
 	next() ([]byte, error)
+	// event returns the name of the last piece, "" for none.
+	event() string
 	// ended reports whether the stream marked its end.
 	ended() bool
 	// endless reports whether streams of this form have no end mark.
@@ -231,7 +236,7 @@ func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case first == '[', first == '{':
+	case first == '[', first == '{', first == '"' && c.cfg.Verbatim:
 		return &jsonChunks{limit: limited, in: in, dec: json.NewDecoder(in), array: first == '['}, nil
 	case kind == "text/event-stream", isEvent(in):
 		events := newEventChunks(limited, in)
@@ -286,6 +291,7 @@ type jsonChunks struct {
 	closed bool
 }
 
+func (j *jsonChunks) event() string { return "" }
 func (j *jsonChunks) ended() bool   { return j.closed }
 func (j *jsonChunks) endless() bool { return !j.array }
 func (j *jsonChunks) framed() bool  { return false }
