@@ -37,6 +37,8 @@ type Input struct {
 	// zero when a request is only hashed or shown.
 	Trial   string
 	Attempt int
+	// Login has what a login to the endpoint gave, by name; nil when a request is only hashed or shown.
+	Login map[string]string
 }
 
 // Prompt returns the text of the last message.

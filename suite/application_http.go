@@ -25,6 +25,10 @@ type HTTPTarget struct {
 	body    httpBody
 
 	wantsMessages bool // a template uses the conversation
+	isLogin       bool // it logs in to another endpoint
+
+	// Login comes before the first call; nil without one.
+	Login *HTTPLogin
 
 	// ScoresLate says that what has arrived when the time is up is scored.
 	ScoresLate bool
@@ -74,6 +78,7 @@ func httpBlock() yaml.Block {
 				"The answer is a stream of server-sent events (sse), or of lines of JSON (ndjson); `answer` is applied to each event.",
 			),
 			key("repeats", yaml.Bool, "true: each event of a stream has the text so far, and the last text is the answer."),
+			key("login", httpLoginBlock().Shape(), "A request that comes first, and what its answer gives to this one."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
 			key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
@@ -86,9 +91,6 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	h := &HTTPTarget{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
 	if !n.IsMapping() {
 		return h
-	}
-	if v := m.Get("method"); !v.IsZero() {
-		h.method = v.Word(httpMethods()...)
 	}
 	h.Timeout = m.Get("timeout").Duration()
 	h.ScoresLate = m.Get("onTimeout").Word("error", "score") == "score"
@@ -103,13 +105,27 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	if m.Has("repeats") && !h.Reading.Stream {
 		m.Key("repeats").Errorf("add `stream: sse`, or remove it", "`repeats` is for streams")
 	}
+	if h.Login = l.httpLogin(m.Get("login")); h.Login != nil {
+		h.unset, h.Secrets = h.Login.unset, h.Login.Secrets
+	}
+	l.request(h, m)
+	h.TLS, _ = l.tls(m.Get("tls"))
+	h.wantsMessages = h.calls("messages")
+	if h.Login != nil {
+		h.checkLoginUse()
+	}
+	return h
+}
+
+// request reads what is sent.
+func (l *loader) request(h *HTTPTarget, m yaml.Map) {
+	if v := m.Get("method"); !v.IsZero() {
+		h.method = v.Word(httpMethods()...)
+	}
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
 	h.body = l.httpBody(h, m.Get("body"))
-	h.TLS, _ = l.tls(m.Get("tls"))
-	h.wantsMessages = h.calls("messages")
 	l.checkSecrecy(h, m)
-	return h
 }
 
 // jq reads an expression over a response. It is "" when the key is missing or the expression is invalid.
@@ -185,6 +201,13 @@ func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 }
 
 func (h *HTTPTarget) sources(yield func(source) bool) {
+	if h.Login != nil && h.Login.PerTrial {
+		for s := range h.Login.sources {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 	if !yield(h.url.sent) {
 		return
 	}
@@ -237,7 +260,21 @@ func credentials(value string) []string {
 // An http request is made of templates. Values in them are escaped as data wherever they go.
 
 // requestFunctions lists what templates of a request can name in addition to the variables of the case.
-func requestFunctions() []string { return []string{"prompt", "messages", "system", "trial", "attempt"} }
+func requestFunctions() []string {
+	return []string{"prompt", "messages", "system", "trial", "attempt", "login"}
+}
+
+// functions are those of the request.
+func (h *HTTPTarget) functions() []string {
+	switch all := requestFunctions(); {
+	case h.isLogin:
+		return []string{"trial"}
+	case h.Login == nil:
+		return all[:len(all)-1]
+	default:
+		return all
+	}
+}
 
 // rendered holds the values for templates of a request, and receives their problems.
 type rendered struct {
@@ -257,7 +294,14 @@ func (h *HTTPTarget) rendered(in *eval.Input) *rendered {
 			messages[i] = eval.Object{{Name: "role", Value: m.Role}, {Name: "content", Value: m.Text}}
 		}
 	}
+	login := eval.Dict{}
+	if h.Login != nil {
+		for name := range h.Login.Take {
+			login[name] = cmp.Or(in.Login[name], "{{login."+name+"}}")
+		}
+	}
 	return &rendered{data: expr.Data{Vars: in.Vars, Functions: map[string]eval.Value{
+		"login":    login,
 		"prompt":   in.Prompt(),
 		"messages": messages,
 		"system":   in.System,

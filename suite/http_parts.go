@@ -100,7 +100,7 @@ func (l *loader) httpHeader(h *HTTPTarget, e yaml.Entry, name string) httpHeader
 		return httpHeader{name: e.Name(), value: source{t: nothing(), node: e.Value}}
 	}
 	env := l.environment(&h.unset, e.Value, false)
-	d := &expr.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
+	d := &expr.Dialect{Functions: h.functions(), Literal: func(text string) string { return expand(text, env) }}
 	one := httpHeader{name: e.Name(), value: l.in(d, e.Value)}
 	if i := strings.IndexFunc(e.Value.Str(), isControl); i >= 0 {
 		e.Value.ErrorfAt(i, "", "%s", one.broken())
@@ -177,13 +177,17 @@ func (l *loader) httpBody(h *HTTPTarget, n yaml.Node) (b httpBody) {
 		n.Str() // which reports it
 		return b
 	case n.IsMapping() || n.IsSequence():
-		w := bodyWriter{loader: l, dialect: &expr.Dialect{Functions: requestFunctions(), Values: true}}
+		w := bodyWriter{loader: l, of: h, dialect: &expr.Dialect{Functions: h.functions(), Values: true}}
 		w.node(n)
 		w.parts = append(w.parts, bodyPart{before: w.literal})
 		b.mediaType, b.parts = "application/json", w.parts
 	default:
 		b.mediaType = "text/plain; charset=utf-8"
-		b.parts = []bodyPart{{value: l.in(&expr.Dialect{Functions: requestFunctions()}, n), isText: true}}
+		d := &expr.Dialect{Functions: h.functions()}
+		if h.isLogin {
+			d.Literal = l.secretText(h, n)
+		}
+		b.parts = []bodyPart{{value: l.in(d, n), isText: true}}
 	}
 	if slices.ContainsFunc(h.headers, func(one httpHeader) bool { return strings.EqualFold(one.name, "content-type") }) {
 		b.mediaType = ""
@@ -193,6 +197,7 @@ func (l *loader) httpBody(h *HTTPTarget, n yaml.Node) (b httpBody) {
 
 type bodyWriter struct {
 	*loader
+	of      *HTTPTarget
 	dialect *expr.Dialect
 	parts   []bodyPart
 	literal []byte // JSON since the last template
@@ -210,6 +215,11 @@ func (w *bodyWriter) node(n yaml.Node) {
 			w.node(item)
 		}
 		w.close('[', ']', len(n.Seq()))
+	case w.of.isLogin && namesEnvironment(n):
+		d := *w.dialect
+		d.Literal = w.secretText(w.of, n)
+		w.parts = append(w.parts, bodyPart{before: w.literal, value: w.in(&d, n)})
+		w.literal = nil
 	case n.IsScalar() && !n.IsNull() && expr.HasActions(n.Written()):
 		w.parts = append(w.parts, bodyPart{before: w.literal, value: w.in(w.dialect, n)})
 		w.literal = nil

@@ -25,7 +25,7 @@ func (l *loader) httpURL(h *HTTPTarget, n yaml.Node) (u httpURL) {
 		return httpURL{sent: source{t: nothing(), node: n}}
 	}
 	env := l.environment(&h.unset, n, true)
-	functions := expr.Dialect{Functions: requestFunctions(), Escape: urlData}
+	functions := expr.Dialect{Functions: h.functions(), Escape: urlData}
 	asSent, written := functions, addressOf(n.Str())
 	asSent.Literal = written.literal(env)
 	u.sent = l.in(&asSent, n)

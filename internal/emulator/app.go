@@ -40,6 +40,8 @@ func NewApp(key string) *app {
 	a.handle("/chat", a.answering(chat))
 	a.handle("/stream", a.answering(streamed))
 	a.handle("/text", a.answering(plainText))
+	a.count("/login", logIn)
+	a.handle("/members/chat", members(a.answering(chat)))
 	a.handle("/fail/{status}", failAs)
 	a.handle("/fail/app", func(w http.ResponseWriter, _ *http.Request) { reply(w, appError("the order service is down")) })
 	a.handle("/hang", a.hang)
@@ -52,12 +54,19 @@ func NewApp(key string) *app {
 	return a
 }
 
-// handle registers a handler for POST requests with the key, and counts them.
-func (a *app) handle(path string, next http.HandlerFunc) {
+// count registers a handler for POST requests, and counts them.
+func (a *app) count(path string, next http.HandlerFunc) {
 	n := new(atomic.Int64)
 	a.names, a.n[path] = append(a.names, path), n
 	a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
+		next(w, r)
+	})
+}
+
+// handle is count for requests with the key.
+func (a *app) handle(path string, next http.HandlerFunc) {
+	a.count(path, func(w http.ResponseWriter, r *http.Request) {
 		token, ok := bearer(r)
 		if a.key != "" && (!ok || subtle.ConstantTimeCompare([]byte(token), []byte(a.key)) != 1) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -193,6 +202,36 @@ func (a *app) hang(w http.ResponseWriter, r *http.Request) {
 	case <-a.stop:
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// memberPassword opens the door of /login.
+const memberPassword = "open sesame" //nolint:gosec // of an example
+
+// logIn gives a token for /members, and the same as a cookie.
+func logIn(w http.ResponseWriter, r *http.Request) {
+	var in struct{ User, Password string }
+	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAppBody)).Decode(&in) != nil || in.Password != memberPassword {
+		refuse(w, http.StatusUnauthorized, "send {\"user\": NAME, \"password\": \""+memberPassword+"\"}")
+		return
+	}
+	token := "member-" + in.User
+	http.SetCookie(w, &http.Cookie{Name: "member", Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	reply(w, map[string]string{"token": token})
+}
+
+// members lets requests with the token or the cookie of a login pass.
+func members(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, _ := bearer(r)
+		if cookie, err := r.Cookie("member"); err == nil {
+			token = cookie.Value
+		}
+		if !strings.HasPrefix(token, "member-") {
+			refuse(w, http.StatusUnauthorized, "log in at /login first")
+			return
+		}
+		next(w, r)
+	}
 }
 
 // listening is a handler that is served on an address of this machine.

@@ -132,9 +132,18 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 		UserAgent:   "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
 		Late:        of.ScoresLate,
+		Login:       loginOf(of),
 	})
 	s.endpoints = append(s.endpoints, one)
 	return one
+}
+
+// loginOf returns how to log in to an endpoint; nil when it wants no login.
+func loginOf(of *suite.HTTPTarget) *app.Login {
+	if of.Login == nil {
+		return nil
+	}
+	return &app.Login{Request: of.Login.HTTPTarget, Take: of.Login.Take, PerTrial: of.Login.PerTrial}
 }
 
 func (s *Session) program(p *suite.Program) attempter {

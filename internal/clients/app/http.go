@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,7 @@ type HTTPConfig struct {
 	Secrets     []string    // masked in everything that is returned
 	UserAgent   string      // Optional
 	Connections int         // Optional: idle connections to keep; should be at least the concurrency
+	Login       *Login      // Optional
 	Late        bool        // what has arrived when the time is up is the answer
 }
 
@@ -35,16 +38,21 @@ type httpClient struct {
 	read      *Reader
 	userAgent string
 	late      bool
+	visits    *visits
 }
 
 // NewHTTP opens no connection. The expressions of the reading must have been checked.
 func NewHTTP(cfg HTTPConfig) *httpClient {
+	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
+	if cfg.TLS != nil {
+		transport.TLSClientConfig = cfg.TLS.Clone()
+	}
 	return &httpClient{
 		conn: wire.New(wire.Config{
-			Authenticator: open{}, Secrets: cfg.Secrets, Connections: cfg.Connections, TLS: cfg.TLS,
+			Authenticator: open{}, Secrets: cfg.Secrets, Transport: cookies{transport},
 			Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
-		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent, late: cfg.Late,
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent, late: cfg.Late, visits: newVisits(cfg.Login),
 	}
 }
 
@@ -57,16 +65,34 @@ func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 // Close closes idle connections.
 func (h *httpClient) Close() { h.conn.Close() }
 
-// Generate calls the endpoint once.
+// Generate calls the endpoint once. It logs in again, once, if the endpoint refuses what an earlier login gave.
 func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
+	own := h.visits.of(call.TrialName)
+	ctx = withJars(ctx, own.jar, h.visits.run.jar)
+	values, logins, err := h.loggedIn(ctx, call, own, 0)
+	if err != nil {
+		return nil, unshownError(err, h.conn.Secrets())
+	}
+	resp, err := h.call(ctx, call, values)
+	if e := eval.AsError(err); e == nil || e.Status != http.StatusUnauthorized || h.visits.login == nil {
+		return resp, err
+	}
+	if values, _, err = h.loggedIn(ctx, call, own, logins); err != nil {
+		return nil, unshownError(err, h.conn.Secrets())
+	}
+	return h.call(ctx, call, values)
+}
+
+func (h *httpClient) call(ctx context.Context, call *eval.Call, login map[string]string) (*eval.Response, error) {
 	sent, err := call.To.Render(&eval.Input{
 		Vars:     call.Vars,
 		System:   call.System,
 		Messages: wire.Messages(call.Contents),
 		Trial:    call.TrialName,
 		Attempt:  call.Timing.Attempts,
+		Login:    login,
 	})
 	if err != nil {
 		return nil, &eval.Error{
@@ -82,10 +108,19 @@ func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	}
 	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to) }
 	resp, err := h.answer(ctx, call, request)
-	if err != nil {
-		return nil, unshownError(err, h.conn.Secrets())
+	hidden := h.conn.Secrets()
+	if len(login) > 0 { // the connection forgets the oldest of many
+		hidden = wire.NewSecrets(slices.Concat(hidden.Keys(), slices.Collect(maps.Values(login)))...)
 	}
-	return unshown(resp, h.conn.Secrets()), nil
+	if err != nil {
+		return nil, unshownError(err, hidden)
+	}
+	for i := range resp.Candidates {
+		if raw := resp.Candidates[i].Raw; len(login) > 0 && raw != nil {
+			resp.Candidates[i].Raw = json.RawMessage(hidden.OutOfAnswer(raw))
+		}
+	}
+	return unshown(resp, hidden), nil
 }
 
 func (h *httpClient) answer(

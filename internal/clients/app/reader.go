@@ -33,19 +33,15 @@ type jqQuery struct {
 // NewReader compiles the expressions, which must have been checked with the suite.
 func NewReader(r eval.Reading) *Reader {
 	named := slices.ContainsFunc([]string{r.Answer, r.ToolCalls, r.FinishReason, r.Usage, r.Error}, expr.NamesEvent)
-	code := expr.CompileJQ
-	if named {
-		code = expr.CompileEventJQ
-	}
 	compile := func(name, source string) *jqQuery {
-		if source == "" {
-			return nil
+		if named && source != "" {
+			compiled, problem := expr.CompileEventJQ(source)
+			if problem != nil {
+				panic(problem)
+			}
+			return &jqQuery{name, source, compiled}
 		}
-		compiled, problem := code(source)
-		if problem != nil {
-			panic(problem)
-		}
-		return &jqQuery{name, source, compiled}
+		return newQuery(name, source)
 	}
 	return &Reader{
 		answer: compile("answer", r.Answer),
@@ -54,6 +50,18 @@ func NewReader(r eval.Reading) *Reader {
 		usage:  compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
 		repeats: r.Repeats, named: named,
 	}
+}
+
+// newQuery compiles an expression that was checked with the suite; nil for "".
+func newQuery(name, source string) *jqQuery {
+	if source == "" {
+		return nil
+	}
+	compiled, problem := expr.CompileJQ(source)
+	if problem != nil {
+		panic(problem)
+	}
+	return &jqQuery{name, source, compiled}
 }
 
 // first returns an expression for the error about a reply that is not JSON, nil if none needs JSON.

@@ -91,7 +91,7 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 		if token, err = c.Server.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
-		c.hide(token)
+		c.Hide(token)
 		req.Header.Set("Authorization", "Bearer "+token)
 	case c.Server.Key == "":
 	case c.Server.KeyInQuery:

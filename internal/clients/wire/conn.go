@@ -431,7 +431,8 @@ func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 // maxHidden bounds the masked texts. A delayed answer may contain an older token.
 const maxHidden = 12
 
-func (c *Conn) hide(texts ...string) {
+// Hide masks texts, which are tokens, in everything that is returned until many newer ones came.
+func (c *Conn) Hide(texts ...string) {
 	known := func(text string) bool { return slices.Contains(c.hidden.Load().Keys(), text) }
 	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {
 		return

@@ -372,8 +372,8 @@ func TestKeysAreHiddenUntilManyNewerOnesCame(t *testing.T) {
 	c := cannedConn(canned{}, "configured-key-0123456789")
 	token := func(i int) string { return fmt.Sprintf("token-%d-0123456789abcdef", i) }
 	for i := range 100 {
-		c.hide(token(i))
-		c.hide(token(i)) // known: nothing changes
+		c.Hide(token(i))
+		c.Hide(token(i)) // known: nothing changes
 		shown := c.Secrets().OutOf("configured-key-0123456789 " + token(i) + " " + token(max(0, i-1)))
 		if strings.Contains(shown, "0123456789") {
 			t.Fatalf("after %d tokens: %q, want no key", i+1, shown)
@@ -393,7 +393,7 @@ func TestEveryGivenSecretStaysHidden(t *testing.T) {
 	}
 	c := New(Config{Secrets: given, Transport: http.DefaultTransport})
 	for i := range 5 {
-		c.hide(fmt.Sprintf("token-%d-0123456789abcdef", i))
+		c.Hide(fmt.Sprintf("token-%d-0123456789abcdef", i))
 	}
 	if shown := c.Secrets().OutOf(strings.Join(given, " ") + " token-4-0123456789abcdef"); strings.Contains(shown, "0123456789") {
 		t.Errorf("got %q, want nothing of it", shown)

@@ -24,7 +24,7 @@ type bearer struct {
 
 func (b *bearer) Authenticate(req *http.Request) (string, error) {
 	req.Header.Set("Authorization", "Bearer canary-token-0123456789")
-	b.conn.hide("canary-token-0123456789")
+	b.conn.Hide("canary-token-0123456789")
 	return "canary-token-0123456789", nil
 }
 
