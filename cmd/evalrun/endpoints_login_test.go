@@ -95,7 +95,13 @@ targets:
 prompts: [{name: p, text: "question {{.n}}"}]
 limits: {concurrency: 1}
 defaults: {scorers: [{contains: right}]}
-cases: [{name: a, vars: {n: 1}}, {name: b, vars: {n: 2}}, {name: c, vars: {n: 3}}, {name: d, vars: {n: 4}}, {name: e, vars: {n: 5}}, {name: f, vars: {n: 6}}]
+cases:
+  - {name: a, vars: {n: 1}}
+  - {name: b, vars: {n: 2}}
+  - {name: c, vars: {n: 3}}
+  - {name: d, vars: {n: 4}}
+  - {name: e, vars: {n: 5}}
+  - {name: f, vars: {n: 6}}
 `
 			b := newBox(t, house, nil)
 			b.write("suite.yaml", strings.NewReplacer("URL", b.url, "PER", test.per).Replace(suite))
