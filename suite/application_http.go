@@ -106,7 +106,7 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 		m.Key("repeats").Errorf("add `stream: sse`, or remove it", "`repeats` is for streams")
 	}
 	if h.Login = l.httpLogin(m.Get("login")); h.Login != nil {
-		h.unset, h.Secrets = h.Login.unset, h.Login.Secrets
+		h.unset, h.Secrets = h.Login.Request.unset, h.Login.Request.Secrets
 	}
 	l.request(h, m)
 	h.TLS, _ = l.tls(m.Get("tls"))
@@ -202,7 +202,7 @@ func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 
 func (h *HTTPTarget) sources(yield func(source) bool) {
 	if h.Login != nil && h.Login.PerTrial {
-		for s := range h.Login.sources {
+		for s := range h.Login.Request.sources {
 			if !yield(s) {
 				return
 			}

@@ -11,7 +11,7 @@ import (
 
 // HTTPLogin is the request that logs in to an endpoint. What its answer gives stands in templates as {{login.NAME}}.
 type HTTPLogin struct {
-	*HTTPTarget
+	Request  *HTTPTarget
 	Take     map[string]string // jq over the answer, by name
 	PerTrial bool              // log in for each trial, and not once for the run
 }
@@ -43,7 +43,7 @@ func (l *loader) httpLogin(n yaml.Node) *HTTPLogin {
 	}
 	m := n.Map(httpLoginBlock().Names()...)
 	h := &HTTPTarget{method: methodPost, isLogin: true, url: httpURL{sent: source{t: nothing(), node: n}}}
-	out := &HTTPLogin{HTTPTarget: h, Take: map[string]string{}, PerTrial: m.Get("per").Word(perRun, perTrial) == perTrial}
+	out := &HTTPLogin{Request: h, Take: map[string]string{}, PerTrial: m.Get("per").Word(perRun, perTrial) == perTrial}
 	if !n.IsMapping() {
 		return out
 	}

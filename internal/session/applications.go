@@ -143,7 +143,7 @@ func loginOf(of *suite.HTTPTarget) *app.Login {
 	if of.Login == nil {
 		return nil
 	}
-	return &app.Login{Request: of.Login.HTTPTarget, Take: of.Login.Take, PerTrial: of.Login.PerTrial}
+	return &app.Login{Request: of.Login.Request, Take: of.Login.Take, PerTrial: of.Login.PerTrial}
 }
 
 func (s *Session) program(p *suite.Program) attempter {
