@@ -84,6 +84,7 @@ func (c *caseReport) trial(r *eval.Result) {
 	}
 	c.request(r, target)
 	c.turns(r)
+	c.modelCalls(r)
 	c.response(r.Response)
 	for _, s := range r.Scores {
 		c.score(s)

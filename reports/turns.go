@@ -38,6 +38,43 @@ func (c *caseReport) turns(r *eval.Result) {
 	}
 }
 
+// modelCalls writes the calls of models that the program under test made.
+func (c *caseReport) modelCalls(r *eval.Result) {
+	calls := r.ModelCalls()
+	if len(calls) == 0 {
+		if callsModels(r) {
+			c.note("  ", "warning: the program made no call through evalrun's proxy: does it read the variables with its address?")
+		}
+		return
+	}
+	c.printf("  calls of models\n")
+	for i := range calls {
+		one := &calls[i]
+		turn := &eval.AnsweredCall{Results: one.Results, Usage: one.Usage, Timing: one.Timing}
+		how := ""
+		switch {
+		case one.Error != nil:
+			how = "error: " + diag.CleanLine(one.Error.Error())
+		case one.Response != nil:
+			turn.Response = *one.Response
+			how = turnWords(turn, nil)
+		default:
+			how = fmt.Sprintf("vectors, %d tokens", one.Usage.PromptTokens)
+		}
+		c.printf("    %d: %s of %s: %s\n", i+1, diag.CleanLine(one.Model), diag.CleanLine(one.Service), how)
+		c.said(turn, true)
+	}
+}
+
+// callsModels reports whether a trial is of a program whose calls of models are seen.
+func callsModels(r *eval.Result) bool {
+	if r.Request == nil || r.Request.App == nil {
+		return false
+	}
+	p, ok := r.Request.App.Payload.(*eval.ProgramRun)
+	return ok && len(p.Models) > 0
+}
+
 // numberOf is the number in the name of a turn or step; the heading names the type. A step of a chat has two
 // numbers.
 func numberOf(name string) string {

@@ -223,6 +223,11 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	for i := range earlier {
 		accountTurn(b, names[i], &earlier[i])
 	}
+	for i, call := range r.ModelCalls() {
+		if call.Response != nil {
+			accountTurn(b, fmt.Sprintf("call %d of %s", i+1, call.Model), &eval.AnsweredCall{Response: *call.Response, Results: call.Results})
+		}
+	}
 	if r.Response != nil {
 		accountAnswer(b, r.Response)
 	}

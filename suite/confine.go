@@ -91,6 +91,9 @@ func (l *loader) confine(p *Program, m yaml.Map) {
 			m.Key(key).Errorf("add `sandbox: bwrap`", "`%s` needs a sandbox", key)
 		}
 	}
+	if c.Offline && len(p.Models) > 0 {
+		m.Key("network").Errorf("leave it out", "without a network the program could not reach its `models`")
+	}
 	l.home(c, m.Get("home"))
 	l.binds(c, m.Get("bind"))
 	if m.Has("files") && !p.Placed() {

@@ -149,6 +149,11 @@ func (c *cutter) response(r *eval.Response) {
 		}
 	}
 	c.extra(r.Extra)
+	for i := range r.Calls {
+		c.response(r.Calls[i].Response)
+		c.results(r.Calls[i].Results)
+		c.failure(r.Calls[i].Error)
+	}
 }
 
 // extra drops long values of fields that evalrun does not know.

@@ -21,8 +21,9 @@ type models struct {
 	prices *eval.PriceList
 	priced bool
 
-	mu    sync.Mutex
-	proxy *proxy.Proxy
+	mu     sync.Mutex
+	silent map[*suite.Program]bool // those that were said to have made no call
+	proxy  *proxy.Proxy
 }
 
 // open lets the program make calls for a trial; nil where it makes none that are counted.
@@ -69,6 +70,18 @@ func (m *models) start() error {
 		}
 	}
 	return nil
+}
+
+// firstSilent notes that a program made no call, and reports whether it is the first time.
+func (m *models) firstSilent(p *suite.Program) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.silent[p]
+	if m.silent == nil {
+		m.silent = map[*suite.Program]bool{}
+	}
+	m.silent[p] = true
+	return !known
 }
 
 func (m *models) close() {

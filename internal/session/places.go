@@ -354,6 +354,10 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 		if gaveAway(s.workspaces.places.canary, out, watched) {
 			integrity = eval.Tainted
 		}
+		if calls != nil && calls.Silent() && s.models.firstSilent(p) {
+			s.Notice("warning: the program `" + p.String() + "` made no call through evalrun's proxy: does it read " +
+				strings.Join(calls.Addresses(), " and ") + "?")
+		}
 		return integrity, s.workspaces.leave(p, call, at)
 	}
 	return &app.Place{Invocation: run, Calls: calls, Leave: leave}, nil

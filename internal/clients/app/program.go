@@ -76,7 +76,11 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
 	place, err := p.cfg.Place(call)
-	if err != nil {
+	var known *eval.Error
+	switch {
+	case errors.As(err, &known):
+		return nil, known
+	case err != nil:
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
 	}
 	command := place.Invocation

@@ -11,11 +11,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -107,6 +109,8 @@ type Trial struct {
 	end   context.CancelFunc
 	open  sync.WaitGroup // calls in progress
 
+	requests atomic.Int64 // that came
+
 	mu    sync.Mutex
 	calls []*eval.ModelCall
 	kept  []*eval.ModelExchange // in the order in which they began
@@ -153,6 +157,19 @@ func (t *Trial) Close() []eval.ModelCall {
 		out[i] = *one
 	}
 	return out
+}
+
+// Silent reports whether the program of a closed trial has sent no request.
+func (t *Trial) Silent() bool { return t.requests.Load() == 0 }
+
+// Addresses are the variables with the addresses of its services.
+func (t *Trial) Addresses() (names []string) {
+	for _, one := range t.Services {
+		if name := wire.ClientsOf(t.proxy.services[one].Protocol).AddressEnv; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(t.Names))...)
 }
 
 // Exchanges are the requests and replies that were kept.
@@ -222,6 +239,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"embeddings and counts of tokens alone", r.Method, path))
 		return
 	}
+	trial.requests.Add(1)
 	trial.open.Add(1)
 	defer trial.open.Done()
 	x := &exchange{trial: trial, to: of, in: in, w: w, r: r}

@@ -232,3 +232,119 @@ func TestResultsGoWithTheirCalls(t *testing.T) {
 		})
 	}
 }
+
+// stream is an answer in two events and an end mark.
+var stream = []string{
+	`data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}` + "\n\n",
+	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],` +
+		`"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}` + "\n\n",
+	"data: [DONE]\n\n",
+}
+
+// A stream passes event by event. One that the program leaves ends at the service too, and one that it leaves at the end mark is whole.
+func TestStreamsPassAsTheyCome(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{}, 2)
+	next := make(chan string)
+	p, _ := proxied(t, eval.OpenAI, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case event := <-next:
+				_, _ = io.WriteString(w, event)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				gone <- struct{}{}
+				return
+			}
+		}
+	})
+	trial, env := open(p)
+	leaveAfter := func(events ...string) {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		body := strings.NewReader(`{"model":"m","stream":true}`)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, env["OPENAI_BASE_URL"]+"/chat/completions", body)
+		expect.OK(t, err)
+		req.Header.Set("Api-Key", env["OPENAI_API_KEY"])
+		got := make(chan *http.Response, 1)
+		go func() {
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- resp
+		}()
+		next <- events[0]
+		resp := <-got
+		buffer := make([]byte, 1000)
+		for i, event := range events {
+			if i > 0 {
+				next <- event
+			}
+			n, err := resp.Body.Read(buffer)
+			expect.OK(t, err)
+			expect.Same(t, "an event", string(buffer[:n]), event)
+		}
+		leave()
+		<-gone
+		_ = resp.Body.Close()
+	}
+	leaveAfter(stream[0])
+	leaveAfter(stream...)
+	made := trial.Close()
+	expect.Same(t, "calls", len(made), 2)
+	if e := made[0].Error; e == nil || e.Kind != eval.KindCanceled {
+		t.Errorf("got the error %v for the stream that was left, want canceled", e)
+	}
+	expect.Same(t, "text", made[1].Response.Text(), "Hello")
+	expect.Same(t, "tokens", made[1].Usage.TotalTokens, 7)
+	if made[1].Timing.FirstTokenMs == 0 {
+		t.Error("got no time of the first token, want one")
+	}
+}
+
+// Large uploads, clients that ask before they send, and HTTP/2 pass; what is too large is refused.
+func TestUnusualRequestsPass(t *testing.T) {
+	t.Parallel()
+	var sizes []int
+	p, _ := proxied(t, eval.OpenAI, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sizes = append(sizes, len(body))
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}`)
+	})
+	trial, env := open(p)
+	image := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("A", 20<<20) + `"}]}`
+	two := &http.Transport{Protocols: new(http.Protocols)}
+	two.Protocols.SetUnencryptedHTTP2(true)
+	defer two.CloseIdleConnections()
+	for _, one := range []struct {
+		body   string
+		by     http.RoundTripper
+		expect string
+		status int
+	}{
+		{image, http.DefaultTransport, "", http.StatusOK},
+		{image, http.DefaultTransport, "100-continue", http.StatusOK},
+		{image, two, "", http.StatusOK},
+		{strings.Repeat(image, 4), http.DefaultTransport, "", http.StatusRequestEntityTooLarge},
+	} {
+		at := env["OPENAI_BASE_URL"] + "/chat/completions"
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(one.body))
+		expect.OK(t, err)
+		req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
+		if one.expect != "" {
+			req.Header.Set("Expect", one.expect)
+		}
+		resp, err := one.by.RoundTrip(req)
+		expect.OK(t, err)
+		expect.Same(t, "status", resp.StatusCode, one.status)
+		expect.OK(t, resp.Body.Close())
+	}
+	expect.Same(t, "sizes", sizes, []int{len(image), len(image), len(image)})
+	made := trial.Close()
+	expect.Same(t, "calls", len(made), 3)
+	if n := made[0].Usage.PromptTokens; n > 1000 { // a file is no text
+		t.Errorf("got %d tokens for a picture", n)
+	}
+}

@@ -93,6 +93,7 @@ function drawTrial(t, arms, head) {
     h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(appOf(head, t) || t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
     drawNoAnswer(t),
     turns ? drawTurns(t) : drawTexts(t.response),
+    drawModelCalls(t),
     besideAnswer.map(draw => draw(t)),
     drawDifferences(t, arms, head),
     drawScores(t.scores || []),

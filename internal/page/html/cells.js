@@ -20,8 +20,8 @@ function drawCell(t) {
 
 // callsOf are the tool calls of all steps of a trial. The page holds the last reply but once, as the answer.
 function callsOf(t) {
-  const turns = (t.turns || []).slice(0, -1);
-  return [...turns, t.response].flatMap(r => (((r && r.candidates) || [])[0] || {}).parts || []).filter(p => p.call).map(p => p.call);
+  const turns = (t.turns || []).slice(0, -1), made = modelCalls(t).map(call => call.response);
+  return [...turns, ...made, t.response].flatMap(r => (((r && r.candidates) || [])[0] || {}).parts || []).filter(p => p.call).map(p => p.call);
 }
 
 // drawCallsInBrief folds the calls: how many there are and of which tools, then each with its arguments.

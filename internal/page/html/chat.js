@@ -60,6 +60,22 @@ function drawReply(turn, response) {
     drawExtra(response));
 }
 
+// modelCalls are the calls of models that a program made in all turns.
+const modelCalls = t => (hasTurns(t) ? [...(t.turns || []).slice(0, -1), t.response] : [t.response]).flatMap(r => (r && r.calls) || []);
+
+// drawModelCalls shows the calls of models that a program made on its way to its answer, folded away.
+function drawModelCalls(t) {
+  const calls = modelCalls(t), program = t.request && t.request.app && t.request.app.program;
+  if (calls.length === 0) return program && program.models && h('p', {class: 'note'}, 'The program made no call through the proxy.');
+  return h('details', null, h('summary', null, count(calls.length, 'call'), ' of models'),
+    h('ul', {class: 'chat', 'aria-label': 'Calls of models'}, calls.slice(0, mostTurns).map((call, i) => h('li', {class: 'turn'},
+      h('h3', {class: 'step'}, `Call ${i + 1}: `, name(call.model), ', ', name(call.service)),
+      call.error && h('p', {class: 'note'}, visible(call.error.message)),
+      drawReply(call, call.response || {}),
+      call.results && drawResults(call.results)))),
+    calls.length > mostTurns && h('p', {class: 'note'}, `and ${count(calls.length - mostTurns, 'more call')}`));
+}
+
 // drawFoldedSafety keeps the ratings of a turn out of the way of the talk, and tells the highest.
 function drawFoldedSafety(response) {
   const ratings = [response.promptFeedback, ...(response.candidates || [])].flatMap(one => (one && one.safetyRatings) || []);
