@@ -73,7 +73,7 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
-	if file, function := scriptOf(id); language(file) == javaScript {
+	if file, function := scriptOf(id); language(file) != "" {
 		return c.grader(s, id, file, function)
 	}
 	if isScript(id) || notGraders.matches(id) || agents.matches(id) {
@@ -107,8 +107,13 @@ func (c *converter) grader(s src, id, file, function string) string {
 		g.set("settings", textValue(at))
 		config.ok("in " + at)
 	}
-	s.get("id").ok("in a shim that needs node")
-	s.differs("the author's judge runs in a shim that needs node")
+	needs := javaScript
+	if language(file) == python {
+		c.shims.use(shimProviderPy)
+		needs += " and " + python
+	}
+	s.get("id").ok("in a shim that needs " + needs)
+	s.differs("the author's judge runs in a shim that needs %s", needs)
 	s.rest("label")
 	name := fmt.Sprintf("%s %d", id, len(c.graders)+1)
 	c.graders[name] = g

@@ -31,6 +31,9 @@ func (c *converter) expected(s src) (string, string) {
 	if !ok {
 		return "", s.note()
 	}
+	if strings.Contains(text, "._conversation") {
+		return "", noConversation
+	}
 	return text, ""
 }
 

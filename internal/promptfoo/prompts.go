@@ -13,6 +13,9 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
+// noConversation is why a test with promptfoo's memory of earlier answers is another one here.
+const noConversation = "`_conversation`: tests have no earlier answers here; write the chat as one prompt, with `live: true`"
+
 // prompt is a prompt of the source. Its text is for applications and, unless it is a chat, for models.
 type prompt struct {
 	label    string
@@ -374,7 +377,7 @@ func (c *converter) newName(p *prompt, to []*target) string {
 	name := c.promptNames.plain(cmp.Or(p.label, "prompt"), "prompt")
 	p.made = append(p.made, madePrompt{name, to})
 	if p.lost == "" && strings.Contains(p.text, "_conversation") {
-		p.lost = "`_conversation`: tests have no earlier answers here; write the chat as one prompt, with `live: true`"
+		p.lost = noConversation
 		p.at.todo("%s", p.lost)
 	}
 	if p.lost != "" {

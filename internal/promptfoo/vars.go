@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -28,7 +31,11 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	if s.IsScalar() || s.IsSequence() {
 		c.variableFiles(s, vars, has)
 	}
-	known := scalars(s)
+	known := scalars(c.defaults.at.get("vars"))
+	for _, e := range s.entries() {
+		delete(known, e.key)
+	}
+	maps.Copy(known, scalars(s))
 	for _, e := range s.entries() {
 		if !c.fates.spend(1) {
 			break
@@ -71,10 +78,11 @@ func (c *converter) keepKeys(path string, value yamlValue) {
 	}
 }
 
-// setVariable sets a variable. One whose value cannot be imported stays undefined, so that nothing is sent without it.
+// setVariable sets a variable. One whose value cannot be imported stays undefined, so that nothing is sent without it. A template that
+// cannot be rendered stays one in a single test, which is unscored.
 func (c *converter) setVariable(vars *mapping, e keyed, known map[string]string) {
 	value := c.variable(e.src, known)
-	if e.why() != nil {
+	if e.why() != nil && (value == textValue("") || strings.HasPrefix(e.path, "defaultTest")) {
 		c.lackVariable(vars, e)
 		return
 	}
@@ -208,13 +216,52 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 		}
 		return value
 	})
+	tags := func(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
 	switch {
-	case !missing && !strings.Contains(out, "{%"):
+	case !missing && !tags(out):
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
-	case simple.regexp().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
-		s.differs("what a variable holds is data here, and never a template: the braces stay")
-	default: // promptfoo leaves a value with a missing variable unchanged
+	case missing && !tags(simple.regexp().ReplaceAllString(text, "")): // promptfoo leaves a value with a missing variable unchanged
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")
+	default:
+		return c.renderedNow(s, out, vars)
+	}
+	return out
+}
+
+// renderedNow renders the value of a variable that is a template with more than names of variables, as promptfoo does before prompts
+// that are not JSON.
+func (c *converter) renderedNow(s src, text string, vars map[string]string) string {
+	if slices.ContainsFunc(c.prompts, c.mayBeJSON) {
+		s.differs("what a variable holds is data here, and never a template: the braces stay")
+		return text
+	}
+	known := eval.Dict{}
+	for name, value := range vars {
+		known[name] = value
+	}
+	t, err := dialect{}.translate(text)
+	if err == nil {
+		for _, name := range t.uses {
+			if _, ok := vars[name]; !ok {
+				err = fmt.Errorf("`%s` is no text of this test", name)
+			}
+		}
+	}
+	var parsed *expr.Template
+	if err == nil {
+		parsed, err = expr.Parse(t.text)
+	}
+	out := text
+	if err == nil {
+		out, err = parsed.Render(known)
+	}
+	switch {
+	case err != nil:
+		s.todo("its value is a template in promptfoo, which cannot be rendered here (%s): write what it becomes", err)
+	case out == text:
+		s.ok("as a variable")
+	default:
+		s.differs("rendered by the import: what a variable holds is data here, and never a template")
 	}
 	return out
 }

@@ -19,6 +19,7 @@ const typed = args.typed ?? (existsSync('shims/typed.json') ? JSON.parse(readFil
 for (const name of typed) {
   if (typeof input.vars?.[name] === 'string') input.vars[name] = structured(input.vars[name], true);
 }
+if (input.vars) Object.defineProperty(input.vars, '_conversation', { get: () => { absent = '`_conversation`'; return []; } });
 console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the verdict
 
 // What the author's provider returned besides its output, where the shim for providers passed it on.
@@ -234,6 +235,15 @@ function most(value) {
   write({ passed, score: passed ? 1 : 0, reason: `a ${args.check} of ${value}, and the threshold is ${args.threshold}` });
 }
 
+// inPythonOf has a provider in Python reply, in its own shim.
+function inPythonOf({ file, name, id, settings }, prompt, vars) {
+  const options = [...(name ? ['--function', name] : []), ...(settings ? ['--config', settings] : []), '--id', id];
+  const run = spawnSync('python3', ['shims/provider.py', file, ...options], { input: JSON.stringify({ prompt, vars }), encoding: 'utf8', maxBuffer: 1 << 24 });
+  if (run.status !== 0) throw new Error(run.stderr || String(run.error));
+  const { text, error } = JSON.parse(run.stdout);
+  return { output: text, error };
+}
+
 // grade has a provider of the author judge an answer by a rubric. A reply without a verdict is an error.
 async function grade(output) {
   const { file, name, id, settings } = args.grader;
@@ -242,8 +252,14 @@ async function grade(output) {
     { role: 'system', content: 'You grade an output by a rubric. Reply with a JSON object: {"reason": text, "pass": boolean, "score": number from 0 to 1}' },
     { role: 'user', content: `<output>\n${asText(output)}\n</output>\n<rubric>\n${args.value}\n</rubric>` },
   ]);
-  const grader = await providerOf(pathToFileURL(path.resolve(file)), name, options);
-  const reply = await grader.callApi(prompt, { vars: { ...input.vars, output, rubric: args.value }, prompt: { raw: prompt, label: 'llm-rubric' } }, options);
+  const vars = { ...input.vars, output, rubric: args.value };
+  let reply;
+  if (file.endsWith('.py')) {
+    reply = inPythonOf(args.grader, prompt, vars);
+  } else {
+    const grader = await providerOf(pathToFileURL(path.resolve(file)), name, options);
+    reply = await grader.callApi(prompt, { vars, prompt: { raw: prompt, label: 'llm-rubric' } }, options);
+  }
   if (reply?.error || !reply?.output) throw new Error(`the judge gave no reply: ${reply?.error ?? ''}`);
   const verdict = typeof reply.output === 'string' ? jsonIn(reply.output)[0] : reply.output;
   if (typeof verdict !== 'object' || verdict === null) throw new Error('the reply of the judge has no JSON object');
