@@ -232,17 +232,15 @@ class Matrix {
     return [one.passRate === null ? '' : `${percent(one.passRate)} of ${number(n)}`, one.meanLatencyMs > 0 && duration(one.meanLatencyMs), n > 0 && one.tokens.total > 0 && `${number(one.tokens.total / n)} tokens`, isKnown(paid) && perThousand(paid, currency)].filter(Boolean).join(', ');
   }
 
-  // begin writes below each arm how its prompt begins, as the first case that was found has it.
+  // begin writes below each arm the first line of its prompt that is not the same on all, as the first case that was found has it.
   async begin() {
     const one = this.rows.cases[this.found[0]], ticket = this.heads.firstChild;
     if (!one || this.arms.length < 2) return;
-    for (const [i, arm] of this.arms.entries()) {
-      const place = this.rows.placesOf(one, arm)[0], trial = place === undefined ? null : await this.rows.trials([place]).then(([t]) => t, () => null);
-      if (this.heads.firstChild !== ticket) return; // other columns by now
-      const {system, contents} = (trial && trial.request) || {}, first = ([system, ...(contents || [])].filter(Boolean)[0] || {}).parts || [];
-      const text = ((first.find(p => p.text) || {}).text || '').trim().split('\n')[0];
-      if (text) this.heads.children[i + 1].append(h('p', {class: 'note first-line', dir: 'auto', title: visible(text)}, visible(text)));
-    }
+    const trials = await Promise.all(this.arms.map(arm => this.rows.trials(this.rows.placesOf(one, arm).slice(0, 1)).then(([t]) => t, () => null)));
+    if (this.heads.firstChild !== ticket) return; // other columns by now
+    const lines = trials.map(t => t && t.request ? promptText(t.request).split('\n').filter(line => line.trim() !== '') : []);
+    const most = Math.max(...lines.map(list => list.length)), at = Array.from({length: most}, (_, k) => k).find(k => new Set(lines.map(list => list[k])).size > 1) || 0;
+    lines.forEach((list, i) => { if (list[at]) this.heads.children[i + 1].append(h('p', {class: 'note first-line', dir: 'auto', title: visible(list[at])}, visible(list[at]))); });
   }
 
   // columns are the arms that are shown: those that were chosen, or, when there are too many, first those of what was found.

@@ -86,7 +86,7 @@ class RunList {
     if (!before || n.state !== 'complete') return '';
     const by = isKnown(n.passRate) && isKnown(before.passRate) ? Math.round(1000 * (n.passRate - before.passRate)) / 10 : null, known = new Set(before.failing);
     const all = before.fail === 0 || before.failing, anew = (n.failing || []).filter(one => !known.has(one)).length;
-    return name([by !== null && (by === 0 ? 'no change' : `${by > 0 ? '+' : '\u2212'}${Math.abs(by)} points`), all && anew > 0 && number(anew) + ' newly failing', this.since(r, n)].filter(Boolean).join(', '));
+    return name([by !== null && (by === 0 ? 'no change' : change(by) + ' points'), all && anew > 0 && number(anew) + ' newly failing', this.since(r, n)].filter(Boolean).join(', '));
   }
 
   // read gets the numbers of what is shown and has none, or goes on.

@@ -70,7 +70,7 @@ class Side {
       !labelling.blind && this.pager,
       h('div', {class: 'reader'}, !labelling.blind && this.choices, drawReadings()),
       labelling.queue && labelling.queue(this.cases.rows, true),
-      this.words, this.place, this.prompts,
+      labelling.blind && this.prompts, this.words, this.place, !labelling.blind && this.prompts,
     ];
   }
 

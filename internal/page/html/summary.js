@@ -65,9 +65,9 @@ const ruleInWords = r => [r.arm && r.arm + ':', r.name, isKnown(r.value) ? `${ru
 function drawVerdict(head) {
   const {rate = true, ...found} = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length, open = head.gate && head.gate.exit === 3;
   const facts = [
-    found.arm, s.passRate !== null && rate && `${percent(s.passRate)} pass rate${head.run.partial || head.running ? ' so far' : ''}`,
-    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} ${open ? 'undecided' : 'broken'}` : head.gate && head.gate.exit === 0 && rulesOf(head).length > 0 && 'the gate holds',
-    head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
+    s.passRate !== null && rate && `${percent(s.passRate)} pass rate${head.run.partial || head.running ? ' so far' : ''}`,
+    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} ${open ? 'undecided' : 'broken'}` : head.gate && head.gate.exit === 0 && rulesOf(head).length > 0 && 'gate holds',
+    head.gate ? 'exit ' + head.gate.exit : head.noVerdict, found.arm,
   ];
   return drawCard(found, facts, [drawChange(head), drawNext(head), drawNotes(head.verdictNotes)], outcomeBar(s), drawTiles(head), drawOrigin(head));
 }

@@ -75,15 +75,15 @@ function trendPlot(c, unit, title) {
   const {points} = c, show = scaleUnits.get(unit) || unit, ends = trendEnds(c, show), commits = points.some(p => p.commit);
   const width = 320, top = 8, floor = 130, height = floor + (commits ? 74 : 22), left = roomFor(ends, show), right = width - 8;
   const x = i => points.length === 1 ? (left + right) / 2 : left + 8 + (right - left - 16) * i / (points.length - 1);
-  const y = axisOf(ends, floor - 4, top, show), last = points.at(-1), day = p => visible(when(p.startedAt).slice(0, 10));
+  const y = axisOf(ends, floor - 4, top, show), days = points.map(p => when(p.startedAt)), [from, to] = days[0].slice(0, 10) === days.at(-1).slice(0, 10) ? [11, 16] : [0, 10], day = i => visible(days.at(i).slice(from, to));
   return drawing(width, height, trendWords(points, unit, title, ends),
     upright(y, left, right),
     svg('line', {x1: left, x2: right, y1: floor, y2: floor, class: 'axis'}),
     isKnown(c.limit) && svg('line', {x1: left, x2: right, y1: y.at(c.limit), y2: y.at(c.limit), class: 'limit broken'}),
     trendPoints(points, unit, x, y.at),
     commits && commitTexts(points, x, floor + 8),
-    svg('text', {x: left, y: height - 4}, day(points[0])),
-    points.length > 1 && svg('text', {x: right, y: height - 4, 'text-anchor': 'end'}, day(last)));
+    svg('text', {x: left, y: height - 4}, day(0)),
+    points.length > 1 && svg('text', {x: right, y: height - 4, 'text-anchor': 'end'}, day(-1)));
 }
 
 function trendWords(points, unit, title, ends) {

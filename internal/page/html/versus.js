@@ -113,7 +113,7 @@ function differingCases(cases, value, {a, b, link, words}) {
 // differenceOf is how much more B has than A, in the unit of the value.
 function differenceOf(c, value) {
   const by = c.b - c.a;
-  return (by < 0 ? '\u2212' : '+') + value.show(Math.abs(by));
+  return (by < 0 ? '-' : '+') + value.show(Math.abs(by));
 }
 
 // bubblesOf puts cases together that would cover each other.

@@ -85,7 +85,8 @@ function drawQueue(rows, pairs) {
   const place = h('p', {class: 'queue', role: 'status'});
   place.refresh = async () => {
     await labelling.ready();
-    const {yes, no} = labelling.known, next = Array.from(rows.plan.keys()).find(i => no.has(rows.plan[i])), pair = pairs && next !== undefined && pairWith(rows, next);
+    const {yes, no} = labelling.known, waiting = Array.from(rows.plan.keys()).filter(i => no.has(rows.plan[i]));
+    const next = (pairs && waiting.find(i => side.places.every(v => v.place !== i))) ?? waiting[0], pair = pairs && next !== undefined && pairWith(rows, next);
     place.replaceChildren(`${number(yes.size)} of ${count(yes.size + no.size, 'answer')} labelled. `,
       next === undefined ? 'None waits.' : h('a', {href: pair || trialAddress(rows, next), class: 'waiting', 'aria-keyshortcuts': 'u'}, pair ? 'Next pair to label' : 'Next answer to label'));
   };
