@@ -313,6 +313,28 @@ func (l *loader) command(p *Program, n yaml.Node) {
 	p.Command, p.identity = words, l.commandIdentity(words)
 	p.Args, p.files = slices.Clone(words[1:]), l.filesOf(words)
 	l.find(p, n.Items()[0], words[0])
+	if p.Workspace == "" {
+		l.warnOfScript(n.Items(), words)
+	}
+}
+
+var (
+	interpreter = pattern(`^(python|pypy|node|deno|bun|ruby|perl|php|sh|bash|zsh|dash|Rscript|lua)[0-9.]*(\.exe)?$`)
+	script      = pattern(`\.(py|js|mjs|cjs|ts|rb|pl|php|sh|R|lua)$`)
+)
+
+// warnOfScript warns of a script for an interpreter that is not there. A program that runs in another folder may find it there.
+func (s *Suite) warnOfScript(items []yaml.Node, words []string) {
+	if !interpreter().MatchString(path.Base(words[0])) {
+		return
+	}
+	i := slices.IndexFunc(words[1:], func(word string) bool { return !strings.HasPrefix(word, "-") }) + 1
+	if i == 0 || !script().MatchString(words[i]) || !files.Local(path.Clean(words[i])) {
+		return
+	}
+	if _, err := fs.Stat(files.Unshown(s.files.fsys), path.Clean(words[i])); err != nil {
+		items[i].Warnf("it has to be there for a run", "there is no file `%s` next to the suite", words[i])
+	}
 }
 
 // find finds the file of the program. A program in PATH may be missing until a trial runs: machines that only use recorded
@@ -482,6 +504,9 @@ func (s *Suite) NewCommand(source node, of string) *Command {
 		s.noteCommand(words)
 		c.Dir = s.Dir()
 		c.Path, c.Gone = s.findProgram(n.Items()[0], words[0])
+		if of != "exec" { // which may run what an agent leaves
+			s.warnOfScript(n.Items(), words)
+		}
 	}
 	return c
 }
