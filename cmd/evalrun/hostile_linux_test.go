@@ -329,7 +329,7 @@ func TestKilledRunsLeaveNothingOfTheirAgents(t *testing.T) {
 		free += "  - {name: caged, program: {command: [sh, agent.sh], workspace: repo, sandbox: bwrap}}\n"
 	}
 	times := kills(t)
-	random := rand.New(rand.NewPCG(44, uint64(times)))            //nolint:gosec // the same moments each time
+	random := rand.New(rand.NewPCG(44, uint64(times)))            // the same moments each time
 	lasting := fmt.Sprintf("sleep 600.%d", time.Now().UnixNano()) // as no other process has it
 	b := newBox(t, nil, map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets:\n" + free + "prompts: [{name: p, text: hello}]\n" +

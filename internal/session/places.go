@@ -226,13 +226,13 @@ func copyPublic(from, to string) error {
 		case entry.IsDir() && info.Mode()&0o005 != 0o005:
 			return filepath.SkipDir
 		case entry.IsDir():
-			return os.Mkdir(at, 0o755)
+			return os.Mkdir(at, 0o755) //nolint:gosec // into a folder of this run
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(name)
-			return errors.Join(err, os.Symlink(target, at))
+			return errors.Join(err, os.Symlink(target, at)) //nolint:gosec // into a folder of this run
 		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
 			data, err := os.ReadFile(name)
-			return errors.Join(err, os.WriteFile(at, data, 0o644))
+			return errors.Join(err, os.WriteFile(at, data, 0o644)) //nolint:gosec // into a folder of this run
 		}
 		return nil
 	})
