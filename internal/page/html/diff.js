@@ -108,6 +108,6 @@ const cutText = (text, most) => text.length > most ? text.slice(0, most) + '\u20
 
 // around is the end and the beginning of what is the same between two changes.
 function around(text, first, last) {
-  const end = first ? '' : text.slice(0, 40), start = last ? '' : text.slice(-40);
+  const end = first ? '' : text.slice(0, 40).replace(/\s\S*$/, ''), start = last ? '' : text.slice(-40).replace(/^\S*\s/, '');
   return text.length <= end.length + start.length + 20 ? text : end + '\u2026' + start;
 }

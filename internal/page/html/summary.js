@@ -224,13 +224,13 @@ function drawRule(r, head) {
   const several = head.run.suites.length > 1, interval = r.interval || intervalOf(r, head.arms.find(a => a.suite === r.suite && a.arm === r.arm));
   const known = isKnown(r.value), {write, ...scale} = ruleScale(r), tone = r.holds ? 'pass' : 'fail', bound = atLeast(r) ? 'at least' : 'at most';
   const words = `${r.name} ${known ? write(r.value) : ''}${interval ? `, ${three(100 * (r.level || 0.9))} % interval ${interval.map(write).join(' to ')}` : ''}, ${bound} ${write(r.limit)}`;
-  const inWords = !known && (r.verdict || r.why), open = known && r.verdict === 'inconclusive';
+  const inWords = !known && (r.verdict || r.why), open = !r.holds && r.verdict === 'inconclusive';
   return [
     name(r.name), name([several || !r.arm ? r.suite : '', r.arm].filter(Boolean).join(' on ')),
     known ? write(r.value) : r.verdict ? verdictWords[r.verdict] : 'nothing judged',
     inWords ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + write(r.limit),
     inWords ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, ...scale, tone, words}) : '',
-    badge(tone, open ? 'cannot tell' : r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
+    badge(open ? 'skip' : tone, open ? 'cannot tell' : r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
   ];
 }
 
