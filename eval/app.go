@@ -133,6 +133,16 @@ type ProgramRun struct {
 	Workspace string `json:"workspace,omitempty"`
 	// Models are the services that it calls by way of evalrun's proxy.
 	Models []string `json:"models,omitempty"`
+	// Faults go wrong on purpose with these calls.
+	Faults []ModelFault `json:"faults,omitempty"`
+}
+
+// ModelFault is what goes wrong on purpose with calls that a program makes.
+type ModelFault struct {
+	Status  int           `json:"status,omitempty"`  // the call is answered with it, and not sent; 0: it is sent
+	Latency time.Duration `json:"latency,omitempty"` // it waits so long before
+	Cut     bool          `json:"cut,omitempty"`     // the connection breaks in the middle of the answer
+	Rate    float64       `json:"rate"`              // the share of the calls that it happens to
 }
 
 // Withheld returns the request without anything that may quote a prompt.
@@ -179,7 +189,7 @@ func (h *HTTP) withoutSecrets() Payload {
 }
 
 func (p *ProgramRun) withheld() Payload {
-	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace, Models: p.Models}
+	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace, Models: p.Models, Faults: p.Faults}
 }
 func (p *ProgramRun) identity() Payload       { return p }
 func (p *ProgramRun) withoutSecrets() Payload { return p }

@@ -69,6 +69,39 @@ func (a *Answer) toolCalls() []eval.FunctionCall {
 	return out
 }
 
+// answeredCall is a tool call with its result, zero where that is not known.
+type answeredCall struct {
+	eval.FunctionCall
+	result eval.CallResult
+}
+
+// answeredCalls are toolCalls with their results, which are in the order of the calls of a step.
+func (a *Answer) answeredCalls() (out []answeredCall) {
+	steps := [][]eval.CallResult{}
+	counts := []int{}
+	if a.seesModels() {
+		for _, call := range a.modelCalls() {
+			steps, counts = append(steps, call.Results), append(counts, len(call.FunctionCalls()))
+		}
+	} else {
+		for i := range a.Calls {
+			steps, counts = append(steps, a.Calls[i].Results), append(counts, len(a.Calls[i].FunctionCalls()))
+		}
+	}
+	calls := a.toolCalls()
+	for _, one := range calls {
+		out = append(out, answeredCall{FunctionCall: one})
+	}
+	at := 0
+	for i, results := range steps {
+		for k := range min(counts[i], len(results), max(0, len(out)-at)) {
+			out[at+k].result = results[k]
+		}
+		at += counts[i]
+	}
+	return out
+}
+
 // cutShort is the finding when further calls may be missing: nothing came, or a block ended the answer.
 func cutShort(a *Answer) (Finding, bool) {
 	if a.Candidate == nil {

@@ -54,6 +54,9 @@ type exprTiming struct {
 type exprCall struct {
 	Name string         `expr:"name" json:"name"`
 	Args map[string]any `expr:"args" json:"args"`
+	// Result is what the model got for the call, "" where that is not known; Failed says that it was an error.
+	Result string `expr:"result" json:"result,omitempty"`
+	Failed bool   `expr:"failed" json:"failed,omitempty"`
 }
 
 // exprPart is a piece of an answer; the fields of other types are "" or nil.
@@ -91,8 +94,8 @@ func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 		}
 	}
 	if uses("calls") {
-		for _, c := range a.toolCalls() {
-			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args)})
+		for _, c := range a.answeredCalls() {
+			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args), c.result.Text, c.result.Failed})
 		}
 	}
 	if uses("parts") {

@@ -133,6 +133,7 @@ func targetBlock() yaml.Block {
 			key("http", httpBlock().Shape(), "An HTTP endpoint, such as that of your own application."),
 			key("program", programBlock().Shape(), "A program that reads the prompt as JSON and writes the answer."),
 			key("echo", yaml.Bool, "true: the answer is the rendered prompt, without a service."),
+			key("faults", yaml.List(faultBlock().Shape()), "What goes wrong on purpose with the calls of a program's `models`."),
 			key("attempts", yaml.Int(1, MaxAttempts), "How often a call is sent at most; `limits.attempts` when not given."),
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this target."),
 			key("stream", yaml.Bool, "Whether answers are streamed, with the time to the first token."),

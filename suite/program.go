@@ -122,6 +122,7 @@ type Program struct {
 	// Models are the services that the program may call by way of the proxy. AddressEnv are further variables with the address of one.
 	Models     []*NamedService
 	AddressEnv map[string]string
+	Faults     []eval.ModelFault // what goes wrong on purpose with these calls
 	// MostSteps, MostTokens and MostMoney limit the calls of models in a trial; 0 is unlimited.
 	MostSteps, MostTokens int
 	MostMoney             float64
@@ -414,7 +415,7 @@ func (p *Program) Render(in *eval.Input) (*eval.Rendered, error) {
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
 	return &eval.Rendered{Payload: &eval.ProgramRun{
-		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest, Models: p.modelNames(),
+		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest, Models: p.modelNames(), Faults: p.Faults,
 	}}, nil
 }
 

@@ -61,6 +61,7 @@ func (l *loader) target(m yaml.Map, name string) *Target {
 	if a := l.application(m); a != nil {
 		t.Of = a
 	}
+	l.faults(t, m)
 	switch of := t.Of.(type) {
 	case *ConfiguredModel:
 		t.Stream = l.stream

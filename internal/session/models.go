@@ -32,7 +32,7 @@ func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
 		return nil, nil
 	}
 	config := proxy.Config{
-		ID: call.TrialID, Names: p.AddressEnv, Keep: m.keep, Prices: m.prices, Priced: m.priced || p.MostMoney > 0,
+		ID: call.TrialID, Names: p.AddressEnv, Keep: m.keep, Faults: p.Faults, Prices: m.prices, Priced: m.priced || p.MostMoney > 0,
 		Limits: proxy.Limits{Steps: p.MostSteps, Tokens: p.MostTokens, Money: p.MostMoney},
 	}
 	if m.replay != nil {

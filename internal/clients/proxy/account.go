@@ -134,16 +134,14 @@ func embedded(data []byte) *eval.Response {
 	return &eval.Response{Usage: &eval.Usage{PromptTokens: n, TotalTokens: n, Source: eval.UsageService}}
 }
 
-// Usage is what calls cost together, nil for none.
+// Usage is what calls cost together, as far as their answers say; nil for none.
 func Usage(calls []eval.ModelCall) *eval.Usage {
-	var sum *eval.Usage
+	if len(calls) == 0 {
+		return nil
+	}
+	sum := &eval.Usage{Source: eval.UsageService}
 	for i := range calls {
-		switch {
-		case calls[i].Error != nil:
-		case sum == nil:
-			sum = new(calls[i].Usage)
-			sum.Extra = nil
-		default:
+		if calls[i].Error == nil {
 			sum.Add(&calls[i].Usage)
 		}
 	}

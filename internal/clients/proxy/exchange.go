@@ -42,6 +42,7 @@ type exchange struct {
 	failed  error          // why there is no answer
 	passing bool           // the program has seen the beginning of the answer
 	cut     bool           // and not its end
+	cuts    bool           // on purpose
 }
 
 type exchangeKey struct{}
@@ -120,7 +121,11 @@ func (x *exchange) counted(ctx context.Context, call *eval.Call) {
 	if x.trial.Replay != nil {
 		send = func() (*eval.Response, error) { return x.replay(call) }
 	}
-	resp, err := send()
+	var resp *eval.Response
+	err := x.suffer(ctx)
+	if err == nil {
+		resp, err = send()
+	}
 	if e := eval.AsError(err); e != nil && e.Kind == eval.KindBudget {
 		x.trial.spent(entry, e.Message)
 	} else {
@@ -218,6 +223,9 @@ func (x *exchange) watch(resp *http.Response) error {
 		x.w.Header()["Content-Type"] = nil // else net/http would guess one
 	}
 	if resp.Body != nil {
+		if x.cuts {
+			resp.Body = &halved{ReadCloser: resp.Body}
+		}
 		resp.Body = &watched{resp.Body, x}
 	}
 	return nil
@@ -284,6 +292,10 @@ func (x *exchange) finish(err error) {
 	e := eval.AsError(err)
 	status := http.StatusBadGateway
 	switch e.Kind {
+	case eval.KindStatus:
+		status = e.Status
+		x.in.fail(x.w, status, e.Message) // its library may try again
+		return
 	case eval.KindBudget:
 		status = http.StatusTooManyRequests
 	case eval.KindReplayMiss:

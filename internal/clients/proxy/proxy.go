@@ -86,6 +86,7 @@ type Config struct {
 	Keep     bool            // the exchanges, for a replay
 	// Replay has the exchanges that are replayed instead of calling a service; nil calls it.
 	Replay *Replay
+	Faults []eval.ModelFault
 	// Priced says that a budget of money needs the price of every model.
 	Priced bool
 }
@@ -115,6 +116,7 @@ type Trial struct {
 	calls []*eval.ModelCall
 	kept  []*eval.ModelExchange // in the order in which they began
 	miss  *eval.Error           // why a call could not be replayed; nil for none
+	drawn int                   // how many faults were drawn
 	steps int                   // how many answers it has asked for
 	limit string                // that was reached, as in eval.Timing; "" for none
 	why   string                // in words

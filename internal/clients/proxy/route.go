@@ -105,8 +105,14 @@ var statusWords = map[int][2]string{
 	http.StatusTooManyRequests:       {"RESOURCE_EXHAUSTED", "rate_limit_error"},
 }
 
-// refuse answers with an error in the form of the protocol, which its libraries read. They are told not to try again.
+// refuse is fail, and tells the libraries not to try again.
 func (in *route) refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("X-Should-Retry", "false")
+	in.fail(w, status, why)
+}
+
+// fail answers with an error in the form of the protocol, which its libraries read.
+func (in *route) fail(w http.ResponseWriter, status int, why string) {
 	words, known := statusWords[status]
 	if !known {
 		words = [2]string{"UNAVAILABLE", "api_error"}
@@ -121,7 +127,6 @@ func (in *route) refuse(w http.ResponseWriter, status int, why string) {
 		body = map[string]any{"error": map[string]any{"message": why, "type": words[1], "param": nil, "code": "evalrun"}}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the program may have gone
 }
