@@ -69,7 +69,7 @@ var attacks = map[string]string{
 func renderer(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, name := range []string{"dom", "inline", "markdown", "json"} {
+	for _, name := range []string{"dom", "numbers", "inline", "markdown", "json"} {
 		data, err := os.ReadFile("../internal/page/html/" + name + ".js")
 		expect.OK(t, err)
 		b.Write(data)

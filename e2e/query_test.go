@@ -188,7 +188,7 @@ func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 // The parser takes any text: it ends, its places are in the text, and what it quotes it reads again.
 func TestTheQueryParserTakesAnyText(t *testing.T) {
 	var source strings.Builder
-	for _, name := range []string{"data", "dom", "query", "compile", "field"} {
+	for _, name := range []string{"data", "dom", "numbers", "query", "compile", "field"} {
 		data, err := os.ReadFile(filepath.Join("..", "internal", "page", "html", name+".js"))
 		expect.OK(t, err)
 		source.Write(data)
