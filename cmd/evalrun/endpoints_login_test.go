@@ -115,8 +115,8 @@ cases:
 			if test.per == "trial" {
 				expect.Same(t, "cookies", len(house.cookies), 6)
 			}
-			if all := said + b.read("run/run.jsonl") + b.read("page.html"); strings.Contains(all, "canary") {
-				t.Errorf("got a secret at %.200s", all[strings.Index(all, "canary"):])
+			if _, secret, shown := strings.Cut(said+b.read("run/run.jsonl")+b.read("page.html"), "canary"); shown {
+				t.Errorf("got a secret: canary%.200s", secret)
 			}
 		})
 	}

@@ -402,6 +402,25 @@ func (s *Session) callsTargets() bool {
 // priced reports models without a price: those whose costs a scorer judges, and all models when there is a budget of
 // money.
 func (s *Session) priced(p *runner.Plan) error {
+	if err := s.pricedArms(p); err != nil {
+		return err
+	}
+	if s.Settings.Limits.BudgetMoney == 0 {
+		return nil
+	}
+	for _, m := range p.Models {
+		if !s.Settings.Prices.Knows(m.ID()) {
+			return eval.BadInput(
+				"the price list %s has no price for the model %s, which a budget of money needs: add it, or leave out the budget",
+				s.Settings.pricesFile, m.ID(),
+			)
+		}
+	}
+	return nil
+}
+
+// pricedArms reports arms whose costs a scorer judges, or a program bounds, without a price.
+func (s *Session) pricedArms(p *runner.Plan) error {
 	for _, arm := range p.Arms() {
 		if of, ok := arm.Target.Of.(*suite.Program); ok && of.MostMoney > 0 && s.Settings.Prices == nil {
 			return eval.BadInput(
@@ -431,21 +450,7 @@ func (s *Session) priced(p *runner.Plan) error {
 			)
 		}
 	}
-	if err := s.Bad(); err != nil {
-		return err
-	}
-	if s.Settings.Limits.BudgetMoney == 0 {
-		return nil
-	}
-	for _, m := range p.Models {
-		if !s.Settings.Prices.Knows(m.ID()) {
-			return eval.BadInput(
-				"the price list %s has no price for the model %s, which a budget of money needs: add it, or leave out the budget",
-				s.Settings.pricesFile, m.ID(),
-			)
-		}
-	}
-	return nil
+	return s.Bad()
 }
 
 // Refused makes an error before the first trial one that says what it means and what to do.
