@@ -56,8 +56,8 @@ func NewProgram(cfg ProgramConfig) *ProgramClient {
 	return &ProgramClient{cfg, wire.OfVariables(cfg.Env)}
 }
 
-// Generate runs the program once. When ctx is done, it ends the program and every process that it started.
-func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+// prepare makes the input of the program and the place in which it runs.
+func (p *ProgramClient) prepare(call *eval.Call) (input []byte, place *Place, err error) {
 	sent, err := call.To.Render(&eval.Input{
 		Vars:     call.Vars,
 		System:   call.System,
@@ -66,25 +66,34 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 		Attempt:  call.Timing.Attempts,
 	})
 	if err != nil {
-		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
+		return nil, nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
 	}
 	run, ok := sent.Payload.(*eval.ProgramRun)
 	if !ok {
-		return nil, fmt.Errorf("the request is %T, and not one for a program", sent.Payload)
+		return nil, nil, fmt.Errorf("the request is %T, and not one for a program", sent.Payload)
 	}
 	if p.cfg.Path == "" {
-		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
+		return nil, nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
-	place, err := p.cfg.Place(call)
+	place, err = p.cfg.Place(call)
 	var known *eval.Error
 	switch {
 	case errors.As(err, &known):
-		return nil, known
+		return nil, nil, known
 	case err != nil:
-		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
+		return nil, nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
+	}
+	return run.Input, place, nil
+}
+
+// Generate runs the program once. When ctx is done, it ends the program and every process that it started.
+func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	input, place, err := p.prepare(call)
+	if err != nil {
+		return nil, err
 	}
 	command := place.Invocation
-	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, slices.Concat(run.Input, []byte("\n"))
+	command.Pass, command.Keys, command.Input = p.cfg.Env, p.cfg.Keys, slices.Concat(input, []byte("\n"))
 	command.MaxOutput, command.Timeout = maxProgramOutput, p.cfg.Timeout
 	running, end := context.WithCancel(ctx)
 	defer end()
