@@ -53,7 +53,7 @@ type ModelExchange struct {
 func (r *Result) ModelCalls() (all []ModelCall) {
 	if len(r.Calls) > 0 {
 		for i := range r.Calls {
-			all = append(all, r.Calls[i].Response.Calls...)
+			all = append(all, r.Calls[i].Calls...)
 		}
 	} else if r.Response != nil {
 		all = r.Response.Calls

@@ -311,7 +311,7 @@ func withContent() *Result {
 	made := [][]ModelCall{r.Response.Calls}
 	for i := range r.Calls {
 		r.Calls[i].Usage.Source, r.Calls[i].Timing.Answer = UsageService, "id"
-		made = append(made, r.Calls[i].Response.Calls)
+		made = append(made, r.Calls[i].Calls)
 	}
 	for _, of := range made {
 		of[0].Usage.Source, of[0].Timing.Answer, of[0].Error.Kind, of[0].Service = UsageService, "id", KindStatus, "s"

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -86,14 +87,19 @@ func (s shape) check(name string, raw json.RawMessage) *problem {
 	switch {
 	case s.kind == "integer" && isNumber && n != float64(int64(n)):
 		return badRequest("%s must be a whole number", name)
-	case kind != s.kind && !(s.kind == "integer" && isNumber):
+	case kind != s.kind && (s.kind != "integer" || !isNumber):
 		return badRequest("%s must be of the type %s, not %s", name, s.kind, kind)
-	case isNumber && s.lo < s.hi && (n < s.lo || n > s.hi) && s.hi >= many:
-		return badRequest("%s must be at least %g", name, s.lo)
 	case isNumber && s.lo < s.hi && (n < s.lo || n > s.hi):
-		return badRequest("%s must be from %g to %g", name, s.lo, s.hi)
+		return badRequest("%s must be %s", name, s.bounds())
 	}
 	return nil
+}
+
+func (s shape) bounds() string {
+	if s.hi >= many {
+		return fmt.Sprintf("at least %g", s.lo)
+	}
+	return fmt.Sprintf("from %g to %g", s.lo, s.hi)
 }
 
 func kindOf(v any) string {

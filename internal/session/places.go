@@ -228,10 +228,10 @@ func copyPublic(from, to string) error {
 		case entry.IsDir():
 			return os.Mkdir(at, 0o755) //nolint:gosec // into a folder of this run
 		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)
+			target, err := os.Readlink(name)                //nolint:gosec // below /etc, which nobody but the administrator writes
 			return errors.Join(err, os.Symlink(target, at)) //nolint:gosec // into a folder of this run
 		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
-			data, err := os.ReadFile(name)
+			data, err := os.ReadFile(name)                         //nolint:gosec // as above
 			return errors.Join(err, os.WriteFile(at, data, 0o644)) //nolint:gosec // into a folder of this run
 		}
 		return nil

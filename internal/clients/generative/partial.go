@@ -2,7 +2,6 @@ package generative
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"regexp"
 	"strconv"
@@ -132,7 +131,7 @@ func valueOf(piece wire.Fields) (any, error) {
 	}
 	for _, name := range []string{"numberValue", "boolValue"} {
 		if raw := piece[name]; raw != nil {
-			return json.RawMessage(raw), nil
+			return raw, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // the value null

@@ -52,14 +52,12 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 		return false, err
 	}
 	c.reason = wire.LaterReason(c.reason, string(reason))
-	name, twin := "message", "delta" // some servers send both, in answers and in every chunk
-	if raw := f["delta"]; c.raw == nil && len(raw) > 0 && string(raw) != "null" || !isGiven(f["message"]) && isGiven(raw) {
-		name, twin = twin, name
-	}
-	delete(f, twin)
+	name := c.memberOf(f)
 	if err := f.Take(name, &said); err != nil {
 		return false, err
 	}
+	delete(f, "message")
+	delete(f, "delta")
 	for name, raw := range f {
 		c.rest.Member(name).Add(raw)
 	}
@@ -93,6 +91,18 @@ func (c *choice) follow(now chunk, text bool) error {
 		c.spoke, c.before = now.number, len(c.pieces.Text())
 	}
 	return nil
+}
+
+// memberOf returns the member with what a choice says, since some servers send both, in answers and in every chunk.
+func (c *choice) memberOf(f wire.Fields) string {
+	delta, whole := f["delta"], c.raw != nil
+	switch {
+	case !whole && len(delta) > 0 && string(delta) != "null":
+		return "delta"
+	case isGiven(delta) && !isGiven(f["message"]):
+		return "delta"
+	}
+	return "message"
 }
 
 // isGiven reports whether an object has a member with a value, since some servers send objects of nulls and empty texts.

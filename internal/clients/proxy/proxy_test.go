@@ -76,7 +76,7 @@ func post(t *testing.T, at, token, body string) (*http.Response, []byte) {
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
 	expect.OK(t, err)
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
 	expect.OK(t, err)
 	return resp, said

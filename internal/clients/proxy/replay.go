@@ -113,7 +113,7 @@ func decoded(body []byte) (v any) {
 	if dec.Decode(&v) != nil {
 		return string(body)
 	}
-	if _, err := dec.Token(); err != io.EOF { //nolint:errorlint // as Token documents it
+	if _, err := dec.Token(); err != io.EOF {
 		return string(body)
 	}
 	return v
