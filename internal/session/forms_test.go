@@ -115,6 +115,10 @@ func TestAnswersMayHaveTheFormOfAnyProtocol(t *testing.T) {
 			r.Check(t, nil, err)
 			continue
 		}
+		if failed := a.lines[0].Response.failed; failed != nil {
+			r.Check(t, nil, failed)
+			continue
+		}
 		got := a.lines[0].result()
 		got.Response.Usage = got.Usage
 		r.Check(t, got.Response, nil)

@@ -228,7 +228,7 @@ func copyPublic(from, to string) error {
 		case entry.IsDir():
 			return os.Mkdir(at, 0o755) //nolint:gosec // into a folder of this run
 		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)                //nolint:gosec // below /etc, which nobody but the administrator writes
+			target, err := os.Readlink(name)
 			return errors.Join(err, os.Symlink(target, at)) //nolint:gosec // into a folder of this run
 		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
 			data, err := os.ReadFile(name)                         //nolint:gosec // as above
