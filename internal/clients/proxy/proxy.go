@@ -224,6 +224,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	in := routeOf(r.Method, path)
 	trial := p.trialOf(r)
+	if trial != nil {
+		defer trial.open.Done()
+	}
 	switch {
 	case trial == nil:
 		in.refuse(w, http.StatusUnauthorized, "evalrun's proxy does not know this key: a program uses the one of its own trial, "+
@@ -242,16 +245,22 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	trial.requests.Add(1)
-	trial.open.Add(1)
-	defer trial.open.Done()
 	x := &exchange{trial: trial, to: of, in: in, w: w, r: r}
 	x.serve()
 }
 
-// trialOf is the trial whose token a request has; nil for none.
+// trialOf is the trial whose token a request has, which stays open until Done; nil for none.
 func (p *Proxy) trialOf(r *http.Request) *Trial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	t := p.holder(r)
+	if t != nil {
+		t.open.Add(1)
+	}
+	return t
+}
+
+func (p *Proxy) holder(r *http.Request) *Trial {
 	bearer := strings.TrimSpace(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	for _, token := range []string{bearer, r.URL.Query().Get("key")} {
 		if t := p.trials[token]; t != nil {

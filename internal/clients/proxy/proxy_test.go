@@ -161,6 +161,16 @@ func TestWhatCannotBeCountedIsRefused(t *testing.T) {
 	refused("/chat/completions", "sk-real", http.StatusUnauthorized, "does not know this key")
 	refused("/chat/completions", slices.Collect(maps.Values(env))[0]+"x", http.StatusUnauthorized, "does not know this key")
 	refused("/batches", env["OPENAI_API_KEY"], http.StatusNotFound, "cannot count what POST /batches costs")
+	refused("/x/../../v1/chat/completions", env["OPENAI_API_KEY"], http.StatusNotFound, "cannot count")
+	for _, path := range []string{"/files", "/responses/resp_1", "/models/../files"} { // of the account, and not of the trial
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env["OPENAI_BASE_URL"]+path, nil)
+		expect.OK(t, err)
+		req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
+		resp, err := http.DefaultClient.Do(req)
+		expect.OK(t, err)
+		expect.Same(t, "GET "+path, resp.StatusCode, http.StatusNotFound)
+		expect.OK(t, resp.Body.Close())
+	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env["OPENAI_BASE_URL"]+"/realtime", nil)
 	expect.OK(t, err)
 	req.Header.Set("Connection", "Upgrade")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -24,7 +25,7 @@ const (
 	answer        // an answer of a model: a step
 	embed         // vectors of texts
 	count         // the number of tokens
-	describe      // what is there: models, or an earlier answer
+	describe      // models
 )
 
 // route is what the address of a request says.
@@ -61,11 +62,13 @@ func routeOf(method, below string) route {
 		out.model, _ = url.PathUnescape(model)
 		last, out.method = called, called
 	}
-	if one, known := calls[last]; known && method == http.MethodPost {
+	words := strings.Split(below, "/")
+	one, known := calls[last]
+	switch {
+	case slices.Contains(words, ".."): // may lead anywhere
+	case known && method == http.MethodPost:
 		out.kind, out.protocol = one.kind, one.protocol
-	}
-	switch method {
-	case http.MethodGet, http.MethodHead:
+	case slices.Contains(words, "models") && (method == http.MethodGet || method == http.MethodHead): // not files, say, of the account
 		out.kind = describe
 	}
 	if out.protocol == "" {
