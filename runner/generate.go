@@ -38,15 +38,27 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 		return nil, err
 	}
 	resp.Usage = wire.Usage(call, resp)
-	return resp, nil
+	return t.tidied(resp), nil
 }
 
-// read reads an earlier answer of an application as the current suite says.
+// tidied is an answer without what the suite strips.
+func (t *Planned) tidied(resp *eval.Response) *eval.Response {
+	if !t.strips {
+		return resp
+	}
+	return resp.WithoutThoughts()
+}
+
+// read reads an earlier answer as the current suite says.
 func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 	if t.to == nil || r.EarlierRuns.Reader == nil {
-		return resp, nil
+		return t.tidied(resp), nil
 	}
-	return r.EarlierRuns.Reader.ReadAgain(t.to, resp)
+	again, err := r.EarlierRuns.Reader.ReadAgain(t.to, resp)
+	if err != nil {
+		return nil, err
+	}
+	return t.tidied(again), nil
 }
 
 // readAgain is read for all earlier answers of a trial.

@@ -198,6 +198,7 @@ type Planned struct {
 	to      suite.Application  // nil: the target is a model
 	// attempts bounds the attempts of a call; 0: the limit of the run
 	attempts int
+	strips   bool // thoughts in a text are no part of the answer
 }
 
 // IsApplication reports whether the trial is one of an application.
@@ -302,7 +303,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[by.Suite], Problem: problem, scorers: compiled,
 			derived: by.Suite.Derived(), vars: c.Vars(), sent: sent, tools: a.Prompt.Results, to: a.Target.App(),
-			attempts: a.Target.Attempts, guessed: w.plan.Uncounted[request.Service],
+			attempts: a.Target.Attempts, strips: a.Target.StripsReasoning, guessed: w.plan.Uncounted[request.Service],
 		}
 		if w.whole != nil {
 			w.whole(&t.Trial)

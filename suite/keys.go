@@ -137,6 +137,10 @@ func targetBlock() yaml.Block {
 			key("attempts", yaml.Int(1, MaxAttempts), "How often a call is sent at most; `limits.attempts` when not given."),
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this target."),
 			key("stream", yaml.Bool, "Whether answers are streamed, with the time to the first token."),
+			key(
+				"reasoning", yaml.Word(reasoningWords()...),
+				"strip: what a model thought in its text, as in <think>...</think>, is no part of the answer; keep when not given.",
+			),
 			key("generationConfig", configBlock().Shape(), "As the service has it. What is not given is not sent."),
 			key("safetySettings", yaml.List(safetyBlock().Shape()), "The probability from which the service blocks, by category."),
 			key("extra", yaml.MapShape(yaml.Any), "Fields at the top level of every request, sent as they are, such as `cachedContent`."),

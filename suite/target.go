@@ -14,7 +14,14 @@ type Target struct {
 	Of       Tested
 	Stream   bool // receive answers in chunks
 	Attempts int  // most attempts of a call; 0 means the limit of the run
+	// StripsReasoning says that what the model thought in its text is no part of the answer.
+	StripsReasoning bool
 }
+
+// reasoningStrip leaves out of answers what a model thought in its text.
+const reasoningStrip = "strip"
+
+func reasoningWords() []string { return []string{"keep", reasoningStrip} }
 
 // Tested is what a target tests: a *ConfiguredModel or an Application.
 type Tested interface{ tested() }
@@ -57,7 +64,10 @@ func (l *loader) targets() {
 
 func (l *loader) target(m yaml.Map, name string) *Target {
 	model := l.configuredModel(m, m.Get("model"), "target") // of an application it still reports problems
-	t := &Target{Name: name, Of: model, Attempts: m.Get("attempts").Int(1, MaxAttempts)}
+	t := &Target{
+		Name: name, Of: model, Attempts: m.Get("attempts").Int(1, MaxAttempts),
+		StripsReasoning: m.Get("reasoning").Word(reasoningWords()...) == reasoningStrip,
+	}
 	if a := l.application(m); a != nil {
 		t.Of = a
 	}
