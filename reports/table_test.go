@@ -271,7 +271,7 @@ func TestExtremesAreNamed(t *testing.T) {
 	trials[4].latencyMs, trials[7].latencyMs, trials[9].tokens = 4000, 5000, 900
 	present(t, tableOf(t, reports.Options{}, trials...), "slowest", "costliest")
 	missing(t, tableOf(t, reports.Options{Verbose: true}, trials...),
-		"\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\n"+
+		"\nslowest: c7 on x/p (5.00 s), c4 on x/p (4.00 s); the median is 312 ms\n"+
 			"costliest: c9 on x/p (900 tokens); the median is 61 tokens\n")
 }
 

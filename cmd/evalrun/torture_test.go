@@ -119,6 +119,9 @@ func (s *soak) kill(most int, args ...string) (killed int) {
 	for killed < most {
 		cmd := s.command(args...)
 		expect.OK(s.t, cmd.Start())
+		if killed > 0 { // the first kill may come before there is a run file
+			s.await(filepath.Join(s.dir, "killed", "run.jsonl"))
+		}
 		time.Sleep(time.Duration(10+rng.IntN(90)) * time.Millisecond) // a moment like any other
 		_ = cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
@@ -130,11 +133,19 @@ func (s *soak) kill(most int, args ...string) (killed int) {
 			s.finish(0, "report", "killed", "-o", "json=killed.json")
 		}
 	}
-	if args[0] == "run" { // each time before there was a run file
-		_ = os.RemoveAll(filepath.Join(s.dir, "killed"))
-		s.finish(1, args...)
-	}
 	return killed
+}
+
+// await waits until there is a file.
+func (s *soak) await(path string) {
+	s.t.Helper()
+	for range 6000 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.t.Fatalf("got no %s within a minute", path)
 }
 
 // generated is how many calls to generate the emulator has served.
