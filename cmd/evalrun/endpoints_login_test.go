@@ -71,7 +71,7 @@ func TestAnEndpointBehindALogin(t *testing.T) {
 		"again when lost": {"run", "", "canary-password", 4, 2, 6, 0, ""},
 		"never enough":    {"run", "", "canary-password", 0, 2, 0, 4, "expired"},
 		"a wrong password": {
-			"run", "", "canary-wrong", 100, 1, 0, 4, "403: the login: who are you",
+			"run", "", "canary-wrong", 100, 1, 0, 4, "403: the login: who are you, [key]?; look at its `login`",
 		},
 		"a page": {"run", "<html>Welcome</html>", "canary-password", 100, 6, 0, 4, "the login: `take` needs JSON, and the answer is text/html"},
 	} {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/app"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/journal"
@@ -383,7 +385,11 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	switch {
 	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
-		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
+		key := "headers"
+		if strings.HasPrefix(e.Message, app.AtLogin) {
+			key = "login"
+		}
+		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `%s`", to.Name, e, key))
 	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:

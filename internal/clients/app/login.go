@@ -20,6 +20,9 @@ type Login struct {
 	PerTrial bool              // for each trial, and not once for the run
 }
 
+// AtLogin begins the messages of errors of a login.
+const AtLogin = "the login: "
+
 // maxVisits bounds how many trials have cookies. More are never under way at once.
 const maxVisits = 4096
 
@@ -93,7 +96,7 @@ func (h *httpClient) loggedIn(ctx context.Context, call *eval.Call, own *visit, 
 	values, err := h.logIn(withJars(ctx, own.jar), call)
 	if err != nil {
 		e := *eval.AsError(err)
-		e.Message = "the login: " + e.Message
+		e.Message = AtLogin + e.Message
 		return nil, 0, &e
 	}
 	own.values = values
