@@ -5,9 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/internal/text"
 )
 
 // MeasureBias measures position bias over the cases of an arm: the interval of the judge's preference for the first
@@ -23,7 +24,7 @@ func (c *ArmPreference) MeasureBias(base, head *Side, o Options) {
 		c.Unreliable = fmt.Sprintf(
 			"the judge contradicts itself: in %d of %d pairs of different answers, the other order changed its choice "+
 				"(%.0f %% sure: at least %s); its choices say nothing (`evalrun help choose`)",
-			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-eval.DefaultAlpha), text.Percent(math.Floor(1000*least)/1000),
+			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-eval.DefaultAlpha), diag.Percent(math.Floor(1000*least)/1000),
 		)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Side is what a comparison needs of an arm of a suite in a run.
@@ -304,7 +303,7 @@ func tooManyErrors(base, head *Side, most float64) string {
 		eval.Sum
 	}{{"the baseline", before}, {"the run", after}} {
 		if share, ok := side.Mean(); ok && share > most {
-			return fmt.Sprintf("%s of the trials of %s are errors, more than %g %%", text.Percent(share), side.name, 100*most)
+			return fmt.Sprintf("%s of the trials of %s are errors, more than %g %%", diag.Percent(share), side.name, 100*most)
 		}
 	}
 	if twoSided, _ := stats.FisherExact(int(before.Total), before.N, int(after.Total), after.N); twoSided < 0.01 {

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
+
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/text"
 )
 
 // RankOptions configure a ranking.
@@ -105,7 +106,7 @@ func Unrankable(arms []*Side, maxErrors float64) string {
 			return "the run is not complete"
 		}
 		if share, ok := errorsOf(s).Mean(); ok && share > maxErrors {
-			broken = append(broken, fmt.Sprintf("%s (%s)", s.Arm, text.Percent(share)))
+			broken = append(broken, fmt.Sprintf("%s (%s)", s.Arm, diag.Percent(share)))
 		}
 	}
 	if len(broken) > 0 {

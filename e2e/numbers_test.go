@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/text"
 )
@@ -20,7 +21,7 @@ func TestNumbersAreAsInTheTerminal(t *testing.T) {
 		list := strings.Join(strings.Fields(fmt.Sprint(values)), ",")
 		return evaluate[string](b, fmt.Sprintf(`(() => {%s; return %s.map(%s).join('|')})()`, code, list, function))
 	}
-	for function, form := range map[string]func(float64) string{"money": text.Money, "percent": text.Percent, "duration": text.Duration} {
+	for function, form := range map[string]func(float64) string{"money": text.Money, "percent": diag.Percent, "duration": text.Duration} {
 		values := []float64{
 			0, 1, 0.5, 0.0001, 0.9999, 0.00000182, 0.0258, 12, 357.2, 999.6, 1760, 9994, 12345, 59940, 59960, 123000, 3723400, 1234567.891,
 		}

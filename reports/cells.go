@@ -17,7 +17,7 @@ func armRow(a *journal.ArmSummary) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
 		lo, hi := overview.Interval(p, a.Scored)
-		rate = text.Percent(p)
+		rate = diag.Percent(p)
 		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Scored)
 	}
 	latency := "-"

@@ -264,8 +264,8 @@ func (t *screen) safety(all []compare.CategoryComparison) {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
 			t.wrapped("  ", fmt.Sprintf(
 				"%s: rated MEDIUM or higher in %s of %d answers, was %s of %d; blocked %s, was %s",
-				c.Category, text.Percent(c.HeadHigh), c.HeadRated, text.Percent(c.BaseHigh), c.BaseRated, text.Percent(c.HeadBlocked),
-				text.Percent(c.BaseBlocked),
+				c.Category, diag.Percent(c.HeadHigh), c.HeadRated, diag.Percent(c.BaseHigh), c.BaseRated, diag.Percent(c.HeadBlocked),
+				diag.Percent(c.BaseBlocked),
 			))
 		}
 	}

@@ -97,7 +97,7 @@ func (h *historyTable) runs() {
 		}
 		rate := "-"
 		if p, ok := run.PassRate(); ok {
-			rate = text.Percent(p)
+			rate = diag.Percent(p)
 		}
 		rows = append(rows, []string{
 			diag.CleanLine(run.ID), text.When(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
@@ -243,7 +243,7 @@ func (h *historyTable) points(c *history.ArmTrend) {
 func trendValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
-		return text.Percent(v)
+		return diag.Percent(v)
 	case history.MetricLatency:
 		if v == 0 { // not measured
 			return "-"

@@ -85,7 +85,7 @@ func preferenceRows(p *compare.PreferenceRanking) (rows [][]string) {
 			mark = "*"
 		}
 		if a.Preference != nil {
-			preferred, strength = text.Percent(*a.Preference), fmt.Sprintf("%+.2f", *a.Strength)
+			preferred, strength = diag.Percent(*a.Preference), fmt.Sprintf("%+.2f", *a.Strength)
 		}
 		if a.Interval != nil {
 			interval = fmt.Sprintf("%.1f to %.1f", 100*a.Interval[0], 100*a.Interval[1])
@@ -164,7 +164,7 @@ func (t *screen) preference(a *compare.ArmComparison) {
 	))
 	if c.Share != nil {
 		t.wrapped("  ", fmt.Sprintf(
-			"preference for head: %s, %.0f %% interval %.1f to %.1f", text.Percent(*c.Share), 100*c.Level, 100*c.Interval[0],
+			"preference for head: %s, %.0f %% interval %.1f to %.1f", diag.Percent(*c.Share), 100*c.Level, 100*c.Interval[0],
 			100*c.Interval[1],
 		))
 	}

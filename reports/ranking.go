@@ -79,7 +79,7 @@ func (t *screen) passRate(suite, arm string) string {
 	for s, a := range t.d.Summary.Arms {
 		if rate, ok := a.PassRate(); ok && s.Name == suite && a.Name == arm {
 			lo, hi := overview.Interval(rate, a.Scored)
-			return fmt.Sprintf("%s (%.1f-%.1f)", text.Percent(rate), 100*lo, 100*hi)
+			return fmt.Sprintf("%s (%.1f-%.1f)", diag.Percent(rate), 100*lo, 100*hi)
 		}
 	}
 	return "-"

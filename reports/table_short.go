@@ -147,7 +147,7 @@ func scoreOf(name string, a *journal.ArmSummary) score {
 	var interval, rest string
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {
 		lo, hi := overview.Interval(p, a.Scored)
-		passed += ", " + text.Percent(p)
+		passed += ", " + diag.Percent(p)
 		interval = fmt.Sprintf(" (90 %% interval %.1f-%.1f)", 100*lo, 100*hi)
 	}
 	if c.Error > 0 {

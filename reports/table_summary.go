@@ -186,11 +186,11 @@ func (t *screen) judging() {
 	for _, a := range j.Agreement {
 		line := fmt.Sprintf(
 			"%s on %s: %d replies of the judge %s to each of %s agree on %s", a.Scorer, a.Arm, a.Repeats, a.Judge,
-			diag.Count(a.Answers, "answer"), text.Percent(a.Agreement),
+			diag.Count(a.Answers, "answer"), diag.Percent(a.Agreement),
 		)
 		if a.Panel > 0 {
 			line = fmt.Sprintf(
-				"%s on %s: the %d judges %s agree on %s over %s", a.Scorer, a.Arm, a.Panel, a.Judge, text.Percent(a.Agreement),
+				"%s on %s: the %d judges %s agree on %s over %s", a.Scorer, a.Arm, a.Panel, a.Judge, diag.Percent(a.Agreement),
 				diag.Count(a.Answers, "answer"),
 			)
 		}

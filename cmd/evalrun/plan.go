@@ -123,7 +123,7 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 		p.Printf(
 			"  if %2.0f %% of the answers flip by chance (each passes %s): %d cases are needed for a chance of 80 %%; "+
 				"the gate holds in %.0f %% of the runs when nothing changed; a loss of %.3f is reported in %.0f %%",
-			100*row.Flips, text.Percent(row.Passing), row.Needed, 100*row.Holds, row.Smallest, 100*row.Detects,
+			100*row.Flips, diag.Percent(row.Passing), row.Needed, 100*row.Holds, row.Smallest, 100*row.Detects,
 		)
 		if g.StopEarly {
 			p.Printf("; about %.0f calls when nothing changed", row.Share*float64(g.Calls))

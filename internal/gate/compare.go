@@ -395,7 +395,7 @@ func addPreference(arm *compare.ArmComparison, preference *compare.ArmPreference
 			arm.Why = cmp.Or(arm.Why, preference.Unreliable)
 		}
 		if share := float64(preference.Unjudged) / float64(max(1, preference.Pairs)); m.Gated && share > o.MaxErrors {
-			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%s of the pairs could not be judged, more than %g %%", text.Percent(share), 100*o.MaxErrors))
+			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%s of the pairs could not be judged, more than %g %%", diag.Percent(share), 100*o.MaxErrors))
 		}
 	}
 }

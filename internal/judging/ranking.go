@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -240,7 +239,7 @@ func (s *rankedSuite) result(
 	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.PairCounts, Invalid: cmp.Or(why, counts.Unreliable)}
 	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
-			"%s of the pairs of %s could not be judged, more than %g %%", text.Percent(share), of, 100*o.MaxErrors,
+			"%s of the pairs of %s could not be judged, more than %g %%", diag.Percent(share), of, 100*o.MaxErrors,
 		))
 	}
 	out.Warnings = s.errors()

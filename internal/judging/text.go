@@ -7,7 +7,6 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Text is the report for people.
@@ -143,6 +142,6 @@ func proportion(p *wilsonShare) string {
 	}
 	return fmt.Sprintf(
 		"%s (%d of %d), 90 %% interval %.1f to %.1f",
-		text.Percent(*p.Share), p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1],
+		diag.Percent(*p.Share), p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1],
 	)
 }

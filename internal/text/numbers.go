@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Numbers for people. Each kind has one form, here for the terminal and in numbers.js for the page; counts are diag.Count's.
+// Numbers for people. Each kind has one form, here for the terminal and in numbers.js for the page; counts and shares are in diag.
 
 // Money writes an amount in decimals, never with an exponent: two of them, or more for three significant digits.
 func Money(amount float64) string {
@@ -25,15 +25,6 @@ func Money(amount float64) string {
 // PerThousand writes what a thousand trials cost, from the cost of one.
 func PerThousand(cost float64, currency string) string {
 	return Money(1000*cost) + " " + currency + " per 1,000 trials"
-}
-
-// Percent writes a share from 0 to 1 with one decimal. Only none is 0.0 %, and only all is 100.0 %.
-func Percent(share float64) string {
-	x := 100 * share
-	if share > 0 && share < 1 {
-		x = min(max(x, 0.1), 99.9)
-	}
-	return fmt.Sprintf("%.1f %%", x)
 }
 
 // Duration writes a time in milliseconds: 357 ms, 1.76 s, 12.3 s, 2m3s.

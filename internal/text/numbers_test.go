@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -29,7 +30,7 @@ func TestSharesAndTimesAreReadable(t *testing.T) {
 	for share, want := range map[float64]string{
 		0: "0.0 %", 1: "100.0 %", 0.5: "50.0 %", 0.0001: "0.1 %", 0.99999: "99.9 %", 1.0 / 3: "33.3 %", -0.2: "-20.0 %",
 	} {
-		expect.Same(t, fmt.Sprint(share), Percent(share), want)
+		expect.Same(t, fmt.Sprint(share), diag.Percent(share), want)
 	}
 	for ms, want := range map[float64]string{
 		0: "0 ms", 0.4: "0 ms", 0.5: "1 ms", 357.2: "357 ms", 999.4: "999 ms", 999.6: "1.00 s", 1760: "1.76 s", 9994: "9.99 s", 12_345: "12.3 s",

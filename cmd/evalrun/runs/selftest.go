@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -43,12 +42,12 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	if t.Repeats > 0 {
 		p.Printf("  about these %d cases, with pairs of repeats: %d of each case\n", t.Units, t.Repeats)
 	}
-	p.Printf("  false alarms (regressed): %s, where %s are allowed\n", text.Percent(t.FalseAlarms), text.Percent(t.Alpha))
+	p.Printf("  false alarms (regressed): %s, where %s are allowed\n", diag.Percent(t.FalseAlarms), diag.Percent(t.Alpha))
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
-	p.Printf("  not worse or improved: %s, cannot tell: %s\n", text.Percent(fine), text.Percent(t.Verdicts[eval.Inconclusive]))
+	p.Printf("  not worse or improved: %s, cannot tell: %s\n", diag.Percent(fine), diag.Percent(t.Verdicts[eval.Inconclusive]))
 	p.Printf(
 		"  %s of the answers flip between two repeats; with as many, a loss of %.3f is reported in %.0f %%\n",
-		text.Percent(t.Flips), t.Smallest, 100*t.Detects,
+		diag.Percent(t.Flips), t.Smallest, 100*t.Detects,
 	)
 	if fine < enoughPower {
 		p.Printf(
