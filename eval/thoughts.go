@@ -3,7 +3,6 @@ package eval
 import (
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 // thinking matches the beginning of a text in which a model wrote what it thinks, up to the end of that. Some servers leave out the
@@ -28,12 +27,12 @@ func CutThoughts(text string) (thought, rest string) {
 	return strings.TrimSpace(thought), text[at[1]:]
 }
 
-// WithoutThoughts returns the response with what the model thought in its text as a part of its own, which no scorer reads.
+// WithoutThoughts returns the response with what the model thought in its text as reasoning, which no scorer reads.
 func (r *Response) WithoutThoughts() *Response {
 	out := *r
-	out.Candidates = nil
-	for _, c := range r.Candidates {
-		out.Candidates = append(out.Candidates, c.withoutThoughts())
+	out.Candidates = make([]Candidate, len(r.Candidates)) // [] in files, and not null
+	for i, c := range r.Candidates {
+		out.Candidates[i] = c.withoutThoughts()
 	}
 	return &out
 }
@@ -58,6 +57,6 @@ func (c Candidate) withoutThoughts() Candidate {
 		}
 		pieces = append(pieces, p)
 	}
-	c.Text, c.Pieces = strings.TrimLeftFunc(rest, unicode.IsSpace), pieces
+	c.Text, c.Pieces = rest, pieces
 	return c
 }

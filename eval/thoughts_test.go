@@ -33,4 +33,6 @@ func TestThoughtsInATextAreNoAnswer(t *testing.T) {
 	expect.Same(t, "the parts", got.Candidates[0].Pieces, pieceList{ReasoningPiece{"a"}, TextPiece{"b"}})
 	expect.Same(t, "parts in between", got.Candidates[1].Pieces, pieceList{ReasoningPiece{"a"}, call, TextPiece{"b"}, TextPiece{"c"}})
 	expect.Same(t, "again", got.WithoutThoughts(), got)
+	blocked := &Response{Candidates: []Candidate{}}
+	expect.Same(t, "without candidates", blocked.WithoutThoughts(), blocked)
 }
