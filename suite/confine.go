@@ -60,7 +60,7 @@ func confinementKeys() []yaml.Key {
 		key("stop", yaml.OneOrMore(yaml.Text), "A command that runs at the end of each call, whatever happened, such as docker rm -f."),
 		key("files", yaml.OneOrList(yaml.Text), "Globs of files of the project that the program sees besides those of its command."),
 		key("bind", yaml.OneOrList(yaml.Text), "Folders of the machine that a sandboxed program sees, such as /opt/node."),
-		key("network", yaml.Word("full", "none"), "none: a sandboxed program has no network."),
+		key("network", yaml.Word("full", "none"), "none: a sandboxed program has no network, and reaches its `models` alone."),
 		key("home", yaml.Text, "fresh (the default): an empty HOME for each trial; inherit: yours; or a folder to copy."),
 	}
 }
@@ -90,9 +90,6 @@ func (l *loader) confine(p *Program, m yaml.Map) {
 		if m.Has(key) && c.Kind != SandboxAuto && c.Kind != SandboxBwrap {
 			m.Key(key).Errorf("add `sandbox: bwrap`", "`%s` needs a sandbox", key)
 		}
-	}
-	if c.Offline && len(p.Models) > 0 {
-		m.Key("network").Errorf("leave it out", "without a network the program could not reach its `models`")
 	}
 	l.home(c, m.Get("home"))
 	l.binds(c, m.Get("bind"))

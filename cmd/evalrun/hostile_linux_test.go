@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -297,6 +298,51 @@ func TestSandboxCoversAnswersInWhatItShows(t *testing.T) {
 	b.write("suite.yaml", strings.Replace(b.read("suite.yaml"), "bwrap, bind: ["+tools+"]", "{command: "+own+"}", 1))
 	b.exits(0, "run", "suite.yaml", "--out", filepath.Join(tools, "own"), "-o", "json=own.json") // it passes, and is called open
 	expect.Contains(t, "the report of a sandbox that shows the run", b.read("own.json"), `"integrity":{"clean":0,"open":1,"tainted":0}`)
+}
+
+// offlineAgent calls a model where the variables say, looks for the key, and tries to get past the proxy.
+const offlineAgent = `read -r task
+curl -sS "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+	-d '{"model": "small", "messages": [{"role": "user", "content": "hello"}]}'
+curl -s --max-time 5 "$ELSEWHERE/account" && echo "it reached $ELSEWHERE"
+curl -s --max-time 5 --unix-socket /relay/socket http://x/openai/v1/models -H "Authorization: Bearer guess"
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\0' ' '
+ls / /relay
+exit 3
+`
+
+// A program in a sandbox without a network reaches the proxy, and nothing else of this machine. Its temporary folder may have a long name.
+func TestProgramsWithoutANetworkReachTheirModels(t *testing.T) {
+	t.Parallel()
+	if !confines(t) {
+		return
+	}
+	server := httptest.NewServer(newModelServer(func(err error) { expect.OK(t, err) }, "script.yaml", "rules: [{reply: hello to you}]\n"))
+	defer server.Close()
+	long := "tmp/" + strings.Repeat("long", 30)
+	b := newBox(t, nil, map[string]string{
+		"suite.yaml": "version: 1\nname: s\n" +
+			"services: {openai: {protocol: openai, baseUrl: \"" + server.URL + "/v1\", keyEnv: MODELS_API_KEY}}\n" +
+			"targets: [{name: t, program: {command: [sh, agent.sh], models: openai, sandbox: bwrap, network: none, env: ELSEWHERE}}]\n" +
+			"prompts: [{name: p, text: hello}]\n" +
+			"cases: [{name: c, repeats: 2, scorers: [{contains: hello to you}, {steps: 1}]}]\n",
+		"agent.sh": offlineAgent, long + "/.keep": "",
+	})
+	b.env = append(b.env, "TMPDIR="+b.path(long), "MODELS_API_KEY="+modelKey, "ELSEWHERE="+server.URL)
+	b.exits(4, "run", "suite.yaml", "--out", "failed") // the agent's own status comes through
+	expect.Contains(t, "the run", b.read("failed/run.jsonl"), "ended with exit status 3")
+	b.write("agent.sh", strings.Replace(offlineAgent, "exit 3", "", 1))
+	b.exits(0, "run", "suite.yaml", "--out", "run", "-o", "json=run.json")
+	said := b.read("run/run.jsonl")
+	expect.Contains(t, "the report", b.read("run.json"), `"integrity":{"clean":2,"open":0,"tainted":0}`)
+	expect.Contains(t, "the answer to a token that is none", said, "evalrun's proxy does not know this key")
+	expect.Contains(t, "the processes that the agent sees", said, "/relay/evalrun 127.0.0.1:")
+	for _, none := range []string{"it reached", modelKey} {
+		if strings.Contains(said, none) {
+			t.Errorf("got %q in the answer, want none: %s", none, said)
+		}
+	}
+	b.leavesNothing()
 }
 
 // lastingAgent leaves processes that last as long as they can: in other sessions, without parents, without its environment, elsewhere,

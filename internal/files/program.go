@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -223,6 +225,24 @@ func ended(err, cause error) error {
 type ExitStatus int
 
 func (s ExitStatus) Error() string { return fmt.Sprintf("ended with exit status %d", int(s)) }
+
+// StatusOf is the exit status by which a shell says how a command ended: 128 and more for a signal, 127 for one that is not there, and
+// 126 for one that cannot be started.
+func StatusOf(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		if how, ok := exit.Sys().(syscall.WaitStatus); ok && how.Signaled() {
+			return 128 + int(how.Signal())
+		}
+		return exit.ExitCode()
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return 127
+	}
+	return 126
+}
 
 type late time.Duration
 

@@ -24,6 +24,7 @@ type models struct {
 	mu     sync.Mutex
 	silent map[*suite.Program]bool // those that were said to have made no call
 	proxy  *proxy.Proxy
+	relay  []string // arguments by which a sandbox starts a relay to the proxy; nil before the first one
 }
 
 // open lets the program make calls for a trial; nil where it makes none that are counted.
@@ -70,6 +71,20 @@ func (m *models) start() error {
 		}
 	}
 	return nil
+}
+
+// relayed are the arguments by which a sandbox without a network starts a command with a relay to the proxy. The folder is for its socket.
+func (m *models) relayed(dir string) ([]string, error) {
+	if err := m.start(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var err error
+	if m.relay == nil {
+		m.relay, err = m.proxy.Bind(dir)
+	}
+	return m.relay, err
 }
 
 // firstSilent notes that a program made no call, and reports whether it is the first time.

@@ -317,13 +317,10 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 	integrity := eval.Open
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
-		etc, err := s.workspaces.places.etc(p)
-		if err != nil {
-			return nil, fmt.Errorf("no /etc can be made for it: %w", err)
+		if run, err = s.caged(p, at, dir, words(p, program, jobDir+"/files", top, path.Join)); err != nil {
+			return nil, err
 		}
-		integrity, run.Caged = eval.Clean, true
-		run.Path, run.Args = bwrapPath(), bwrapArgs(p, s.covered(p), at, etc, dir, words(p, program, jobDir+"/files", top, path.Join))
-		run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
+		integrity = eval.Clean
 	case suite.SandboxCommand:
 		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)
 		run = templated(p.Confined.Command, at, dir, words(p, program, dir, top, joinLocal))

@@ -111,8 +111,8 @@ func inOneOf(dirs []string, name string) bool {
 	})
 }
 
-// bwrapArgs are the arguments that run a program in its place.
-func bwrapArgs(p *suite.Program, covered []string, at trialPlace, etc, shown string, words []string) []string {
+// bwrapArgs are the arguments that run a program in its place. The rest begins at `--` or before.
+func bwrapArgs(p *suite.Program, covered []string, at trialPlace, etc, shown string, rest []string) []string {
 	args := append(bwrapSystem(p.Confined.Offline), "--ro-bind", etc, "/etc")
 	for _, dir := range boundDirs(p) {
 		args = append(args, "--ro-bind", dir, dir)
@@ -122,9 +122,27 @@ func bwrapArgs(p *suite.Program, covered []string, at trialPlace, etc, shown str
 	}
 	args = append(
 		args, "--ro-bind", at.root, jobDir, "--bind", at.work, jobDir+"/work", "--bind", at.home, jobDir+"/home",
-		"--ro-bind", shown, jobDir+"/files", "--chdir", jobDir+"/work", "--",
+		"--ro-bind", shown, jobDir+"/files", "--chdir", jobDir+"/work",
 	)
-	return append(args, words...)
+	return append(args, rest...)
+}
+
+// caged is a program under bubblewrap.
+func (s *Session) caged(p *suite.Program, at trialPlace, shown string, words []string) (run files.Invocation, err error) {
+	etc, err := s.workspaces.places.etc(p)
+	if err != nil {
+		return run, fmt.Errorf("no /etc can be made for it: %w", err)
+	}
+	before := []string{"--"}
+	if p.Confined.Offline && len(p.Models) > 0 {
+		if before, err = s.models.relayed(filepath.Dir(etc)); err != nil {
+			return run, err
+		}
+	}
+	run.Path, run.Caged = bwrapPath(), true
+	run.Args = bwrapArgs(p, s.covered(p), at, etc, shown, slices.Concat(before, words))
+	run.Env = placeEnv(p, jobDir+"/home", "/tmp", jobDir+"/work")
+	return run, nil
 }
 
 // templated is a command with the places of a trial.

@@ -46,6 +46,7 @@ type Line interface {
 type Proxy struct {
 	// URL is its address, without a slash at the end.
 	URL      string
+	address  string // host and port
 	services map[string]*Service
 	server   *http.Server
 
@@ -62,7 +63,8 @@ func New(services []*Service) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no proxy can be started for the calls of programs: %w", err)
 	}
-	p := &Proxy{URL: "http://" + at.Addr().String(), services: map[string]*Service{}, trials: map[string]*Trial{}}
+	address := at.Addr().String()
+	p := &Proxy{URL: "http://" + address, address: address, services: map[string]*Service{}, trials: map[string]*Trial{}}
 	for _, one := range services {
 		p.services[one.Name] = one
 	}
