@@ -29,6 +29,8 @@ type HTTPTarget struct {
 
 	// Login comes before the first call; nil without one.
 	Login *HTTPLogin
+	// Auth prints the tokens that requests have; nil without one.
+	Auth *TokenProgram
 
 	// ScoresLate says that what has arrived when the time is up is scored.
 	ScoresLate bool
@@ -79,6 +81,7 @@ func httpBlock() yaml.Block {
 			),
 			key("repeats", yaml.Bool, "true: each event of a stream has the text so far, and the last text is the answer."),
 			key("login", httpLoginBlock().Shape(), "A request that comes first, and what its answer gives to this one."),
+			key("auth", loginBlock().Shape(), "A program that prints the bearer token of the requests."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
 			key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
 			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
@@ -108,6 +111,7 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	if h.Login = l.httpLogin(m.Get("login")); h.Login != nil {
 		h.unset, h.Secrets = h.Login.Request.unset, h.Login.Request.Secrets
 	}
+	h.Auth = l.tokenProgram(m.Get("auth"), m.Get("login"), "a target has a `login`")
 	l.request(h, m)
 	h.TLS, _ = l.tls(m.Get("tls"))
 	h.wantsMessages = h.calls("messages")
@@ -171,6 +175,8 @@ func (l *loader) checkSecrecy(h *HTTPTarget, m yaml.Map) {
 	case secret >= 0:
 		header := h.headers[secret]
 		header.value.node.Errorf(hint, "the header `%s` is secret, and would travel in the clear to %s", header.name, host)
+	case h.Auth != nil:
+		m.Key("auth").Errorf(hint, "the token would travel in the clear to %s", host)
 	default:
 		n.Warnf(hint, "the prompts travel in the clear to %s", host)
 	}

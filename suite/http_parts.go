@@ -66,6 +66,10 @@ func (l *loader) suspect(n yaml.Node, hint, format string, args ...any) {
 func (l *loader) httpHeaders(h *HTTPTarget, n yaml.Node) []httpHeader {
 	var out []httpHeader
 	for e, name := range headersOf(n) {
+		if h.Auth != nil && name == "authorization" {
+			e.Key.Errorf("keep one of them", "`auth` sets the header `%s`", e.Name())
+			continue
+		}
 		out = append(out, l.httpHeader(h, e, name))
 	}
 	return out

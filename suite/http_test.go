@@ -219,16 +219,20 @@ func TestHTTPSecretsLeaveByHTTPSAlone(t *testing.T) {
 	for block, want := range map[string]string{
 		`{url: http://app.example/x, headers: {x: "${env:EVALRUN_A}"}}`: "the header `x` is secret, and would travel in " +
 			"the clear to app.example",
-		`{url: http://app.example/x, headers: {Cookie: "{{.x}}"}}`:        "the header `Cookie` is secret",
-		`{url: "http://app.example/x?k=${env:EVALRUN_A}"}`:                "the url holds a secret",
-		`{url: "http://${env:EVALRUN_A}/x", headers: {cookie: "{{.x}}"}}`: "would travel in the clear to a-secret",
-		`{url: "http://${env:EVALRUN_A}/x"}`:                              "",
-		`{url: "${env:EVALRUN_URL}/chat"}`:                                "",
-		`{url: "${env:EVALRUN_QUERY}"}`:                                   "the url holds a secret",
-		`{url: http://localhost/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
-		`{url: "http://[::1]/x?k=${env:EVALRUN_A}"}`:                      "",
-		`{url: http://127.8.0.1/x, headers: {x: "${env:EVALRUN_A}"}}`:     "",
-		`{url: https://app.example/x, headers: {x: "${env:EVALRUN_A}"}}`:  "",
+		`{url: http://app.example/x, headers: {Cookie: "{{.x}}"}}`:                                 "the header `Cookie` is secret",
+		`{url: "http://app.example/x?k=${env:EVALRUN_A}"}`:                                         "the url holds a secret",
+		`{url: "http://${env:EVALRUN_A}/x", headers: {cookie: "{{.x}}"}}`:                          "would travel in the clear to a-secret",
+		`{url: "http://${env:EVALRUN_A}/x"}`:                                                       "",
+		`{url: "${env:EVALRUN_URL}/chat"}`:                                                         "",
+		`{url: "${env:EVALRUN_QUERY}"}`:                                                            "the url holds a secret",
+		`{url: http://localhost/x, headers: {x: "${env:EVALRUN_A}"}}`:                              "",
+		`{url: "http://[::1]/x?k=${env:EVALRUN_A}"}`:                                               "",
+		`{url: http://127.8.0.1/x, headers: {x: "${env:EVALRUN_A}"}}`:                              "",
+		`{url: https://app.example/x, headers: {x: "${env:EVALRUN_A}"}}`:                           "",
+		`{url: http://app.example/x, auth: {command: sh}}`:                                         "the token would travel in the clear",
+		`{url: https://app.example/x, auth: {command: sh}}`:                                        "",
+		`{url: https://app.example/x, auth: {command: sh}, headers: {Authorization: x}}`:           "`auth` sets the header `Authorization`",
+		`{url: https://app.example/x, auth: {command: sh}, login: {url: "https://app.example/l"}}`: "a target has a `login` or a program",
 	} {
 		_, diags := endpoint(t, block, opts)
 		got := ""
@@ -260,6 +264,8 @@ func TestUntrustedHTTPSendsOnlyWhereAllowed(t *testing.T) {
 		{`{url: "${env:EVALRUN_X}/x"}`, []string{"http=127.0.0.1"}, "cannot read the environment"},
 		{`{url: http://127.0.0.1:8080/x, answer: "[.a] | add"}`, []string{"http=127.0.0.1"}, "jq only takes paths"},
 		{`{url: http://127.0.0.1:8080/x, answer: ".a[0].b"}`, []string{"http=127.0.0.1"}, ""},
+		{`{url: http://127.0.0.1:8080/x, auth: {command: sh}}`, []string{"http=127.0.0.1"}, "cannot start programs"},
+		{`{url: http://127.0.0.1:8080/x, auth: {command: sh}}`, []string{"http=127.0.0.1", "program"}, ""},
 	} {
 		_, diags := endpoint(t, one.block, suite.Options{Untrusted: true, Allow: one.allow})
 		got := ""

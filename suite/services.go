@@ -24,12 +24,9 @@ type NamedService struct {
 	Protocol eval.ProtocolName
 	BaseURL  string // "" when an environment variable in it is not set
 	KeyEnv   string // name of the environment variable that holds the key; "" for no key
-	// Login is a program that prints a bearer token; nil without one. The private variables LoginEnv are passed to it. A
-	// token is used for Lifetime, or if that is 0, until the service refuses it.
-	Login    *Command
-	LoginEnv []string
-	Lifetime time.Duration
-	Headers  []eval.Header
+	// Login prints the tokens that requests have; nil without one.
+	Login   *TokenProgram
+	Headers []eval.Header
 	// Path is the path of a call below BaseURL, with {model} and {method} in it; "" means the path of the protocol.
 	Path           string
 	HeaderPrefix   string      // start of the service's own headers; "" means the default
@@ -45,6 +42,14 @@ type NamedService struct {
 	unset        []unset
 	pos          diag.Pos // position of its name
 	certificates string   // a digest of the files of TLS
+}
+
+// TokenProgram is a program that prints a bearer token.
+type TokenProgram struct {
+	*Command
+	Env []string // names of private variables to pass to it
+	// Lifetime is how long a token is used; if it is 0, until it is refused.
+	Lifetime time.Duration
 }
 
 // Unset returns the environment variables that the service needs and that are not set, each with the position of its first
@@ -107,7 +112,7 @@ func (s *NamedService) DiffersFrom(other *NamedService) string {
 func (s *NamedService) definition() map[string]string {
 	login := ""
 	if s.Login != nil {
-		login = fmt.Sprintf("%q %q %q %s", s.Login.Path, s.Login.Words, s.LoginEnv, s.Lifetime)
+		login = fmt.Sprintf("%q %q %q %s", s.Login.Path, s.Login.Words, s.Login.Env, s.Login.Lifetime)
 	}
 	return map[string]string{
 		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
@@ -200,7 +205,7 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 		s.Protocol = yaml.WordOf(m.Get("protocol"), eval.ProtocolNames()...)
 	}
 	s.KeyEnv = l.keyVariable(m.Get("keyEnv"))
-	l.login(s, m)
+	s.Login = l.tokenProgram(m.Get("auth"), m.Get("keyEnv"), "a service has a key (`keyEnv`)")
 	s.Headers = l.serviceHeaders(s, m.Get("headers"))
 	s.HeaderPrefix = l.ofProtocol(s, m, "headerPrefix", eval.Generative)
 	if p := s.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
@@ -321,19 +326,23 @@ func keyVariableName(name string) bool {
 	return strings.HasPrefix(name, "EVALRUN_") || strings.HasSuffix(name, "_API_KEY")
 }
 
-func (l *loader) login(s *NamedService, m yaml.Map) {
-	n := m.Get("auth")
+// tokenProgram reads `auth`; nil without one, and after a problem. It does not go with another key, which has words for it.
+func (l *loader) tokenProgram(n, other yaml.Node, has string) *TokenProgram {
 	auth := n.Map(loginBlock().Names()...)
 	if !n.IsMapping() {
-		return
+		return nil
 	}
-	if m.Has("keyEnv") {
-		n.Errorf("keep one of them", "a service has a key (`keyEnv`) or a program that prints tokens (`auth`), not both")
+	if !other.IsZero() {
+		n.Errorf("keep one of them", "%s or a program that prints tokens (`auth`), not both", has)
 	}
-	s.LoginEnv, s.Lifetime = l.PassedVariables(auth.Get("env")), auth.Get("lifetime").Duration()
+	p := &TokenProgram{Env: l.PassedVariables(auth.Get("env")), Lifetime: auth.Get("lifetime").Duration()}
 	if command := auth.Need("command"); !command.IsZero() && !l.refusesProgram(auth.Key("command")) {
-		s.Login = l.NewCommand(command, "command")
+		p.Command = l.NewCommand(command, "command")
 	}
+	if p.Command == nil {
+		return nil
+	}
+	return p
 }
 
 // headerHint shows where to put the secret of a header.

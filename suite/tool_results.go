@@ -208,6 +208,9 @@ func (s *Suite) Programs() []string {
 		if p, ok := t.Of.(*Program); ok {
 			out = append(out, p.identity)
 		}
+		if h, ok := t.Of.(*HTTPTarget); ok && h.Auth != nil {
+			out = append(out, h.Auth.Identity)
+		}
 	}
 	for _, p := range s.Prompts {
 		out = append(out, p.Results.programs()...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,8 @@ type gatehouse struct {
 	mu      sync.Mutex
 	logins  []string
 	answers int
-	lasts   int // how many answers a token is good for
+	lasts   int  // how many answers a token is good for
+	prints  bool // a program prints the tokens
 	page    string
 	left    map[string]int
 	cookies []string
@@ -44,6 +46,9 @@ func (g *gatehouse) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if _, known := g.left[token]; g.prints && !known && strings.HasPrefix(token, "canary-token-") {
+		g.logins, g.left[token] = append(g.logins, token), g.lasts
+	}
 	if g.left[token] == 0 {
 		http.Error(w, "expired: "+token, http.StatusUnauthorized)
 		return
@@ -72,6 +77,13 @@ func TestAnEndpointBehindALogin(t *testing.T) {
 		"never enough":    {"run", "", "canary-password", 0, 2, 0, 4, "expired"},
 		"a wrong password": {
 			"run", "", "canary-wrong", 100, 1, 0, 4, "403: the login: who are you, [key]?; look at its `login`",
+		},
+		"a program once":             {"", "", "echo canary-token-$n", 100, 1, 6, 0, ""},
+		"a program again":            {"", "", "echo canary-token-$n", 4, 2, 6, 0, ""},
+		"a program, always the same": {"", "", "echo canary-token", 4, 0, 0, 4, "401: the token of `auth`: expired: [key]; look at its `auth`"},
+		"a program that never helps": {"", "", "echo canary-token-$n", 0, 2, 0, 4, "the token of `auth`: expired: [key]; look at its `auth`"},
+		"a program that fails": {
+			"", "", "echo no >&2; exit 3", 1, 0, 0, 4, "the target `shop` has no token: the program \"./token.sh\" ended with exit status 3",
 		},
 		"a page": {"run", "<html>Welcome</html>", "canary-password", 100, 6, 0, 4, "the login: `take` needs JSON, and the answer is text/html"},
 	} {
@@ -103,7 +115,13 @@ cases:
   - {name: e, vars: {n: 5}}
   - {name: f, vars: {n: 6}}
 `
-			b := newBox(t, house, nil)
+			b := newBox(t, house, map[string]string{"token.sh": "#!/bin/sh\necho >>count\nn=$(wc -l <count)\n" + test.password + "\n"})
+			expect.OK(t, os.Chmod(b.path("token.sh"), 0o700))
+			if house.prints = test.per == ""; house.prints {
+				before, after, _ := strings.Cut(suite, "      login:")
+				suite = strings.Replace(before, "      headers: {authorization: \"Bearer {{login.token}}\"}\n", "", 1) +
+					"      auth: {command: ./token.sh}\n" + after[strings.Index(after, "prompts:"):]
+			}
 			b.write("suite.yaml", strings.NewReplacer("URL", b.url, "PER", test.per).Replace(suite))
 			b.env = append(b.env, "EVALRUN_PASSWORD="+test.password)
 			b.exits(test.code, "run", "suite.yaml", "--out", "run", "-v", "-o", "html=page.html")

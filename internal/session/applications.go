@@ -124,7 +124,7 @@ func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
 }
 
 func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
-	one := app.NewHTTP(app.HTTPConfig{
+	cfg := app.HTTPConfig{
 		Name:        name,
 		Reading:     of.Reading,
 		TLS:         of.TLS,
@@ -133,7 +133,11 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 		Connections: s.Settings.Limits.Concurrency,
 		Late:        of.ScoresLate,
 		Login:       loginOf(of),
-	})
+	}
+	if of.Auth != nil {
+		cfg.Tokens = s.printed(of.Auth, "the target `"+name+"`")
+	}
+	one := app.NewHTTP(cfg)
 	s.endpoints = append(s.endpoints, one)
 	return one
 }

@@ -82,14 +82,19 @@ func (s *Session) dialNamed(one *namedService) speaker {
 		Connections: s.Settings.Limits.Services[one.Name].Concurrency,
 	}
 	if !s.emulator.answersFor(c) && one.Login != nil {
-		source := NewPrinted(one.NamedService, s.KeyVariables())
-		s.endpoints = append(s.endpoints, source)
-		c.TokenSource = source
+		c.TokenSource = s.printed(one.Login, runner.Served(one.Name))
 	}
 	found := c.Connect()
 	s.endpoints = append(s.endpoints, found)
 	s.links[one.Name] = named{found, one}
 	return found
+}
+
+// printed returns the source of the tokens that a program prints, which closes with the session.
+func (s *Session) printed(of *suite.TokenProgram, whose string) *Printed {
+	source := NewPrinted(of, whose, s.KeyVariables())
+	s.endpoints = append(s.endpoints, source)
+	return source
 }
 
 // warnUncounted warns of services whose tokens are estimated although their number matters.

@@ -385,11 +385,7 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	switch {
 	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
-		key := "headers"
-		if strings.HasPrefix(e.Message, app.AtLogin) {
-			key = "login"
-		}
-		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `%s`", to.Name, e, key))
+		c.halt(eval.EndStopped, refusalOf(to.Name, e))
 	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:
@@ -403,6 +399,20 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 		(to == nil || len(c.targets) == 1): // trials of other targets can continue
 		c.halt(eval.EndStopped, e.Error())
 	}
+}
+
+// refusalOf explains an error by which a target refuses its requests, or that its token cannot be had.
+func refusalOf(target string, e *eval.Error) string {
+	if e.Origin == eval.FromLogin {
+		return e.Error()
+	}
+	key := "headers"
+	for at, name := range map[string]string{app.AtLogin: "login", app.AtAuth: "auth"} {
+		if strings.HasPrefix(e.Message, at) {
+			key = name
+		}
+	}
+	return fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `%s`", target, e, key)
 }
 
 // halt stops the run for a reason; only the first reason counts.

@@ -24,7 +24,8 @@ const (
 
 // Printed hands out the tokens that a program prints, each for its lifetime. It is safe for concurrent use.
 type Printed struct {
-	of     *suite.NamedService
+	of     *suite.TokenProgram
+	whose  string   // the service or the target, as messages name it
 	keys   []string // variables that the program must not get
 	closed chan struct{}
 
@@ -41,9 +42,10 @@ type printing struct {
 	err   error
 }
 
-// NewPrinted returns the source of a service's tokens. keys are variables that its program does not get.
-func NewPrinted(of *suite.NamedService, keys []string) *Printed {
-	return &Printed{of: of, keys: keys, closed: make(chan struct{})}
+// NewPrinted returns the source of the tokens of a service or a target, which messages name as in whose. keys are variables
+// that the program does not get.
+func NewPrinted(of *suite.TokenProgram, whose string, keys []string) *Printed {
+	return &Printed{of: of, whose: whose, keys: keys, closed: make(chan struct{})}
 }
 
 // Close stops the program if it is running.
@@ -107,7 +109,7 @@ func (r *printing) wait(ctx context.Context) (string, error) {
 // print runs the program. before is the last token, to be masked in what the program prints about a
 // failure.
 func (p *Printed) print(before string) (string, error) {
-	c := p.of.Login
+	c := p.of.Command
 	switch {
 	case c.Gone != nil:
 		return "", p.failed(c.Gone.Error())
@@ -115,7 +117,7 @@ func (p *Printed) print(before string) (string, error) {
 		return "", p.failed("cannot be run: the suite does not come from a folder")
 	}
 	command := files.Invocation{
-		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Pass: p.of.LoginEnv, Keys: p.keys,
+		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Pass: p.of.Env, Keys: p.keys,
 		MaxOutput: tokenOutput, Timeout: tokenTime, Stop: p.closed,
 	}
 	out, err := command.Output()
@@ -123,7 +125,7 @@ func (p *Printed) print(before string) (string, error) {
 	case errors.Is(err, files.ErrStopped):
 		return "", eval.Errorf(eval.KindCanceled, "canceled")
 	case err != nil:
-		shown := wire.OfVariables(p.of.LoginEnv).OutOf(err.Error())
+		shown := wire.OfVariables(p.of.Env).OutOf(err.Error())
 		shown = wire.NewSecrets(append(likeTokens(string(out)), before)...).OutOf(shown)
 		return "", p.failed(wire.OutOfProse(shown)) // its standard error may have a token that its output lacks
 	}
@@ -156,6 +158,6 @@ const minToken, maxTokens = 8, 32
 func (p *Printed) failed(why string) error {
 	return &eval.Error{
 		Kind: eval.KindAuth, Origin: eval.FromLogin, Unsent: true, Retry: eval.RetryNever,
-		Message: fmt.Sprintf("the service `%s` has no token: the program %q %s", p.of.Name, p.of.Login.Words[0], why),
+		Message: fmt.Sprintf("%s has no token: the program %q %s", p.whose, p.of.Words[0], why),
 	}
 }

@@ -25,9 +25,9 @@ func newLogin(t *testing.T, script string) login {
 	t.Helper()
 	dir := t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "login.sh"), []byte("echo run >>runs\n"+script+"\n"), 0o600))
-	p := session.NewPrinted(&suite.NamedService{
-		Name: "s", Login: &suite.Command{Words: []string{"sh", "login.sh"}, Path: "/bin/sh", Dir: dir},
-	}, nil)
+	p := session.NewPrinted(&suite.TokenProgram{
+		Command: &suite.Command{Words: []string{"sh", "login.sh"}, Path: "/bin/sh", Dir: dir},
+	}, "the service `s`", nil)
 	t.Cleanup(func() {
 		p.Close()
 		_, _ = p.Token(context.Background()) // which waits until nothing writes into the folder any more
@@ -139,9 +139,9 @@ func TestWaitingForATokenEndsWithItsContextAndWithClose(t *testing.T) {
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindCanceled {
 		t.Errorf("an ended context: got %v, want that it was canceled", err)
 	}
-	closing := session.NewPrinted(&suite.NamedService{
-		Name: "s", Login: &suite.Command{Words: []string{"sh"}, Path: "/bin/sh", Dir: l.dir},
-	}, nil)
+	closing := session.NewPrinted(&suite.TokenProgram{
+		Command: &suite.Command{Words: []string{"sh"}, Path: "/bin/sh", Dir: l.dir},
+	}, "the service `s`", nil)
 	closing.Close()
 	if token, err := closing.Token(t.Context()); err == nil {
 		t.Errorf("a login that was closed: got the token %q, want an error", token)

@@ -24,12 +24,13 @@ import (
 type HTTPConfig struct {
 	Name        string // of the target, for errors
 	Reading     eval.Reading
-	TLS         *tls.Config // Optional
-	Secrets     []string    // masked in everything that is returned
-	UserAgent   string      // Optional
-	Connections int         // Optional: idle connections to keep; should be at least the concurrency
-	Login       *Login      // Optional
-	Late        bool        // what has arrived when the time is up is the answer
+	TLS         *tls.Config      // Optional
+	Secrets     []string         // masked in everything that is returned
+	UserAgent   string           // Optional
+	Connections int              // Optional: idle connections to keep; should be at least the concurrency
+	Login       *Login           // Optional
+	Tokens      wire.TokenSource // Optional: bearer tokens for the requests
+	Late        bool             // what has arrived when the time is up is the answer
 }
 
 // httpClient calls an endpoint. It is safe for concurrent use.
@@ -39,6 +40,7 @@ type httpClient struct {
 	userAgent string
 	late      bool
 	visits    *visits
+	tokens    wire.TokenSource // nil without
 }
 
 // NewHTTP opens no connection. The expressions of the reading must have been checked.
@@ -52,7 +54,7 @@ func NewHTTP(cfg HTTPConfig) *httpClient {
 			Authenticator: open{}, Secrets: cfg.Secrets, Transport: cookies{transport},
 			Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
-		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent, late: cfg.Late, visits: newVisits(cfg.Login),
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent, late: cfg.Late, visits: newVisits(cfg.Login), tokens: cfg.Tokens,
 	}
 }
 
@@ -62,10 +64,25 @@ type open struct{}
 func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
 func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 
+// AtAuth begins the messages of errors of an endpoint that refuses a printed token.
+const AtAuth = "the token of `auth`: "
+
+// byToken says of a refusal that it is of a printed token.
+func (h *httpClient) byToken(err error) error {
+	e := eval.AsError(err)
+	if h.tokens == nil || e.Kind != eval.KindAuth {
+		return err
+	}
+	own := *e
+	own.Message = AtAuth + e.Message
+	return &own
+}
+
 // Close closes idle connections.
 func (h *httpClient) Close() { h.conn.Close() }
 
-// Generate calls the endpoint once. It logs in again, once, if the endpoint refuses what an earlier login gave.
+// Generate calls the endpoint once. If that refuses what an earlier login gave, or a token, there is another one, and
+// another call.
 func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
@@ -75,17 +92,49 @@ func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	if err != nil {
 		return nil, unshownError(err, h.conn.Secrets())
 	}
-	resp, err := h.call(ctx, call, values)
-	if e := eval.AsError(err); e == nil || e.Status != http.StatusUnauthorized || h.visits.login == nil {
+	token, err := h.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := h.call(ctx, call, values, token)
+	if e := eval.AsError(err); e == nil || e.Status != http.StatusUnauthorized {
 		return resp, err
 	}
-	if values, _, err = h.loggedIn(ctx, call, own, logins); err != nil {
-		return nil, unshownError(err, h.conn.Secrets())
+	switch {
+	case h.visits.login != nil:
+		values, _, failed := h.loggedIn(ctx, call, own, logins)
+		if failed != nil {
+			return nil, unshownError(failed, h.conn.Secrets())
+		}
+		return h.call(ctx, call, values, "")
+	case token != "":
+		renewed, failed := h.tokens.Renew(ctx, token)
+		if renewed {
+			token, failed = h.token(ctx)
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		if renewed {
+			return h.call(ctx, call, values, token)
+		}
 	}
-	return h.call(ctx, call, values)
+	return resp, err
 }
 
-func (h *httpClient) call(ctx context.Context, call *eval.Call, login map[string]string) (*eval.Response, error) {
+// token returns a bearer token, "" without a source of some.
+func (h *httpClient) token(ctx context.Context) (string, error) {
+	if h.tokens == nil {
+		return "", nil
+	}
+	token, err := h.tokens.Token(ctx)
+	if err == nil {
+		h.conn.Hide(token)
+	}
+	return token, err
+}
+
+func (h *httpClient) call(ctx context.Context, call *eval.Call, login map[string]string, token string) (*eval.Response, error) {
 	sent, err := call.To.Render(&eval.Input{
 		Vars:     call.Vars,
 		System:   call.System,
@@ -106,17 +155,21 @@ func (h *httpClient) call(ctx context.Context, call *eval.Call, login map[string
 	if !ok {
 		return nil, fmt.Errorf("the request is %T, and not one for an endpoint", sent.Payload)
 	}
-	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to) }
+	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to, token) }
 	resp, err := h.answer(ctx, call, request)
 	hidden := h.conn.Secrets()
-	if len(login) > 0 { // the connection forgets the oldest of many
-		hidden = wire.NewSecrets(slices.Concat(hidden.Keys(), slices.Collect(maps.Values(login)))...)
+	given := slices.Collect(maps.Values(login))
+	if token != "" {
+		given = append(given, token)
+	}
+	if len(given) > 0 { // the connection forgets the oldest of many
+		hidden = wire.NewSecrets(slices.Concat(hidden.Keys(), given)...)
 	}
 	if err != nil {
-		return nil, unshownError(err, hidden)
+		return nil, h.byToken(unshownError(err, hidden))
 	}
 	for i := range resp.Candidates {
-		if raw := resp.Candidates[i].Raw; len(login) > 0 && raw != nil {
+		if raw := resp.Candidates[i].Raw; len(given) > 0 && raw != nil {
 			resp.Candidates[i].Raw = json.RawMessage(hidden.OutOfAnswer(raw))
 		}
 	}
@@ -173,7 +226,7 @@ func said(err error) error {
 	return &own
 }
 
-func (h *httpClient) request(ctx context.Context, call *eval.Call, sent *eval.HTTP) (*http.Request, error) {
+func (h *httpClient) request(ctx context.Context, call *eval.Call, sent *eval.HTTP, token string) (*http.Request, error) {
 	var body io.Reader
 	if sent.Body != "" {
 		body = strings.NewReader(sent.Body)
@@ -184,6 +237,9 @@ func (h *httpClient) request(ctx context.Context, call *eval.Call, sent *eval.HT
 	}
 	for _, header := range sent.Headers {
 		req.Header.Add(header.Name, header.Value)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	h.identify(call, req.Header)
 	return req, nil
