@@ -87,27 +87,26 @@ func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
 	own := h.visits.of(call.TrialName)
-	ctx = withJars(ctx, own.jar, h.visits.run.jar)
-	values, logins, err := h.loggedIn(ctx, call, own, 0)
+	at := &trip{jars: []http.CookieJar{own.jar, h.visits.run.jar}}
+	ctx = at.in(ctx)
+	login, err := h.loggedIn(ctx, call, own, 0)
 	if err != nil {
-		return nil, unshownError(err, h.conn.Secrets())
+		return nil, err
 	}
 	token, err := h.token(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := h.call(ctx, call, values, token)
-	if e := eval.AsError(err); e == nil || e.Status != http.StatusUnauthorized {
-		return resp, err
-	}
+	resp, err := h.call(ctx, call, login.values, token)
 	switch {
-	case h.visits.login != nil:
-		values, _, failed := h.loggedIn(ctx, call, own, logins)
-		if failed != nil {
-			return nil, unshownError(failed, h.conn.Secrets())
+	case login.number > 0 && at.refuses(login.path, err):
+		if login, err = h.loggedIn(ctx, call, own, login.number); err != nil {
+			return nil, err
 		}
-		return h.call(ctx, call, values, "")
-	case token != "":
+		if resp, err = h.call(ctx, call, login.values, ""); at.refuses(login.path, err) {
+			return nil, unshownError(at.stillRefused(err), h.conn.Secrets())
+		}
+	case token != "" && at.refuses("", err):
 		renewed, failed := h.tokens.Renew(ctx, token)
 		if renewed {
 			token, failed = h.token(ctx)
@@ -116,7 +115,7 @@ func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 			return nil, failed
 		}
 		if renewed {
-			return h.call(ctx, call, values, token)
+			return h.call(ctx, call, nil, token)
 		}
 	}
 	return resp, err

@@ -3,8 +3,11 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,9 +44,15 @@ type visits struct {
 type visit struct {
 	jar http.CookieJar
 
-	turn   chan struct{} // holds one value while somebody logs in
-	values map[string]string
-	logins int // how often it has logged in
+	turn chan struct{} // holds one value while somebody logs in
+	last entry
+}
+
+// entry is what a login gave.
+type entry struct {
+	values map[string]string // by the names of `take`
+	number int               // of the login, from 1; 0 without one
+	path   string            // of its address
 }
 
 func newVisit() *visit {
@@ -76,10 +85,10 @@ func (v *visits) of(trial string) *visit {
 	return one
 }
 
-// loggedIn returns what a login gave, and how many there were. It logs in unless there was one after the given number.
-func (h *httpClient) loggedIn(ctx context.Context, call *eval.Call, own *visit, refused int) (map[string]string, int, error) {
+// loggedIn returns what the last login gave. It logs in unless there was one after the given number.
+func (h *httpClient) loggedIn(ctx context.Context, call *eval.Call, own *visit, refused int) (entry, error) {
 	if h.visits.login == nil {
-		return nil, 0, nil
+		return entry{}, nil
 	}
 	if !h.visits.login.PerTrial {
 		own = h.visits.run
@@ -88,42 +97,61 @@ func (h *httpClient) loggedIn(ctx context.Context, call *eval.Call, own *visit, 
 	case own.turn <- struct{}{}:
 		defer func() { <-own.turn }()
 	case <-ctx.Done():
-		return nil, 0, eval.Errorf(eval.KindCanceled, "given up while waiting for a login")
+		return entry{}, eval.Errorf(eval.KindCanceled, "given up while waiting for a login")
 	}
-	if own.logins > refused {
-		return own.values, own.logins, nil
+	if own.last.number > refused {
+		return own.last, nil
 	}
-	values, err := h.logIn(withJars(ctx, own.jar), call)
+	values, path, err := h.logIn(ctx, call, own.jar)
 	if err != nil {
-		e := *eval.AsError(err)
-		e.Message = AtLogin + e.Message
-		return nil, 0, &e
+		return entry{}, unshownError(atLogin(err), h.conn.Secrets())
 	}
-	own.values = values
-	own.logins++
-	return values, own.logins, nil
+	own.last = entry{values, own.last.number + 1, path}
+	return own.last, nil
 }
 
-func (h *httpClient) logIn(ctx context.Context, call *eval.Call) (map[string]string, error) {
+// atLogin says of an error that it is of the login.
+func atLogin(err error) error {
+	e := *eval.AsError(err)
+	e.Message = AtLogin + e.Message
+	return &e
+}
+
+// logIn sends the login, and returns what is taken from its answer, and the path of its address.
+func (h *httpClient) logIn(ctx context.Context, call *eval.Call, jar http.CookieJar) (taken map[string]string, path string, _ error) {
 	sent, err := h.visits.login.Request.Render(&eval.Input{Vars: call.Vars, Trial: call.TrialName})
 	if err != nil {
-		return nil, h.conn.Unsendable(err)
+		return nil, "", h.conn.Unsendable(err)
 	}
 	to := sent.Payload.(*eval.HTTP)
-	req, err := http.NewRequestWithContext(ctx, to.Method, to.URL, strings.NewReader(to.Body))
+	at := &trip{jars: []http.CookieJar{jar}}
+	req, err := http.NewRequestWithContext(at.in(ctx), to.Method, to.URL, strings.NewReader(to.Body))
 	if err != nil {
-		return nil, h.conn.Unsendable(err)
+		return nil, "", h.conn.Unsendable(err)
 	}
 	for _, header := range to.Headers {
 		req.Header.Add(header.Name, header.Value)
 	}
 	data, mediaType, err := h.conn.Fetch(req)
-	if err != nil || len(h.visits.take) == 0 {
-		return nil, err
+	if at.redirects {
+		mediaType, err = "a redirect", at.landed(req.URL.Path, err)
 	}
+	switch mediaType = cmp.Or(mediaType, "a text"); {
+	case err != nil:
+		return nil, "", err
+	case len(h.visits.take) > 0:
+		taken, err = h.taken(data, mediaType)
+	case !at.kept && len(jar.Cookies(req.URL)) == 0:
+		err = noLogin("it sets no cookie that can be sent back, and the suite takes nothing from its answer, %s", mediaType)
+	}
+	return taken, req.URL.Path, err
+}
+
+// taken returns what the suite takes from the answer of a login.
+func (h *httpClient) taken(data []byte, mediaType string) (map[string]string, error) {
 	v, err := wire.DecodeAny(data)
 	if err != nil {
-		e := eval.Errorf(eval.KindMalformed, "`take` needs JSON, and the answer is %s: %s", cmp.Or(mediaType, "a text"), wire.Excerpt(data))
+		e := eval.Errorf(eval.KindMalformed, "`take` needs JSON, and the answer is %s: %s", mediaType, wire.Excerpt(data))
 		e.Retry = eval.RetryNever
 		return nil, e
 	}
@@ -142,22 +170,71 @@ func (h *httpClient) logIn(ctx context.Context, call *eval.Call) (map[string]str
 	return out, nil
 }
 
-type jarsKey struct{}
-
-// withJars gives the requests of a context cookies. The first jar gets those of the answers.
-func withJars(ctx context.Context, jars ...http.CookieJar) context.Context {
-	return context.WithValue(ctx, jarsKey{}, jars)
+// noLogin returns the error for a login after which nobody is logged in.
+func noLogin(format string, args ...any) *eval.Error {
+	return &eval.Error{Kind: eval.KindAuth, Retry: eval.RetryNever, Message: fmt.Sprintf(format, args...)}
 }
 
-// cookies sends and keeps the cookies of a context's jars.
+// stillRefused says of a refusal that it comes right after a login.
+func (t *trip) stillRefused(err error) error {
+	e := *eval.AsError(err)
+	if t.redirects {
+		e.Message = "it redirects to " + wire.Excerpt([]byte(t.path))
+	}
+	e.Kind, e.Retry, e.Message = eval.KindAuth, eval.RetryNever, AtLogin+"it was accepted, and the endpoint refuses what it gave: "+e.Message
+	return &e
+}
+
+// landed decides about the redirect by which most forms answer a login. It is not followed: what counts is its cookies.
+func (t *trip) landed(login string, refused error) error {
+	e := eval.AsError(refused)
+	switch {
+	case e == nil || e.Kind != eval.KindStatus:
+		return refused
+	case t.path == "" || e.Status != http.StatusFound && e.Status != http.StatusSeeOther:
+		return noLogin("%s", e.Message)
+	case t.path == login:
+		return noLogin("it redirects to itself, as logins do that failed: check what is sent")
+	case !t.kept:
+		return noLogin("it redirects to %s without a cookie that can be sent back", wire.Excerpt([]byte(t.path)))
+	}
+	return nil
+}
+
+// loginPage matches the paths to which applications redirect users who are not logged in.
+var loginPage = regexp.MustCompile(`(?i)\b(log|sign)[-_]?(in|on)\b`)
+
+// refuses reports whether an endpoint wants another login: it answers 401, or redirects to a login.
+func (t *trip) refuses(login string, err error) bool {
+	e := eval.AsError(err)
+	return e != nil && (e.Status == http.StatusUnauthorized || t.path != "" && (t.path == login || loginPage.MatchString(t.path)))
+}
+
+// trip is a round trip of a request whose context has it. The first jar gets the cookies of the answer.
+type trip struct {
+	jars []http.CookieJar
+
+	redirects bool   // the answer is a redirect
+	path      string // where it redirects to, "" for another host
+	kept      bool   // the answer has a cookie that goes back to its host
+}
+
+type tripKey struct{}
+
+func (t *trip) in(ctx context.Context) context.Context { return context.WithValue(ctx, tripKey{}, t) }
+
+// cookies sends and keeps the cookies of a trip.
 type cookies struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
 func (c cookies) RoundTrip(req *http.Request) (*http.Response, error) {
-	jars, _ := req.Context().Value(jarsKey{}).([]http.CookieJar)
+	t, _ := req.Context().Value(tripKey{}).(*trip)
+	if t == nil {
+		return c.Transport.RoundTrip(req)
+	}
 	var sent []string
 	out := req
-	for _, jar := range jars {
+	for _, jar := range t.jars {
 		for _, one := range jar.Cookies(req.URL) {
 			if slices.Contains(sent, one.Name) {
 				continue
@@ -170,8 +247,25 @@ func (c cookies) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := c.Transport.RoundTrip(out)
-	if err == nil && len(jars) > 0 {
-		jars[0].SetCookies(req.URL, resp.Cookies())
+	if t.redirects, t.path, t.kept = false, "", false; err == nil {
+		t.jars[0].SetCookies(req.URL, resp.Cookies())
+		t.kept = keeps(req.URL, resp.Cookies())
+		t.redirects = resp.StatusCode >= 300 && resp.StatusCode < 400
+		if to, err := resp.Location(); t.redirects && err == nil && to.Scheme == req.URL.Scheme && to.Host == req.URL.Host {
+			t.path = cmp.Or(to.Path, "/")
+		}
 	}
 	return resp, err
+}
+
+// keeps reports whether a cookie of an answer goes back to its host, on whatever path.
+func keeps(at *url.URL, all []*http.Cookie) bool {
+	jar := newVisit().jar
+	for _, one := range all {
+		path := one.Path
+		one.Path = "/"
+		jar.SetCookies(at, []*http.Cookie{one})
+		one.Path = path
+	}
+	return len(jar.Cookies(at)) > 0
 }
