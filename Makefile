@@ -159,7 +159,7 @@ soak:
 # whose pass probability is set; make test has the short forms. It makes much garbage, and memory is cheaper than time.
 calibrate: export GOGC := 400
 calibrate:
-	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestGrid|TestTwelve|TestMoves|TestPower|TestSuiteRates|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestClassRates|TestControl|TestCalibratedRanking|TestARace|TestPreferencesHold' -v -timeout 120m ./compare
+	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestGrid|TestTwelve|TestMoves|TestPower|TestSuiteRates|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestClassRates|TestControl|TestCalibratedRanking|TestARace|TestPreferencesHold|TestNights' -v -timeout 120m ./compare
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestCalibrated' -v -timeout 60m ./cmd/evalrun
 
 # Renew what golden tests compare with; look at the difference before you commit it.

@@ -199,21 +199,26 @@ func (t tally) regressed() float64 { return t.rate(eval.Regressed) }
 
 func (t tally) saved() float64 { return 1 - t.used/float64(t.paths) }
 
-// simulate draws paths on all processors, each from a source of its own, so that what comes out depends on the seed alone. No path
-// may be invalid: then it would not measure what it says.
-func simulate(t *testing.T, seed uint64, paths int, one func(*rand.Rand) outcome) tally {
-	t.Helper()
-	outcomes := make([]outcome, paths)
+// eachPath draws paths on all processors, each from a source of its own, so that what comes out depends on the seed alone.
+func eachPath[T any](seed uint64, paths int, one func(*rand.Rand) T) []T {
+	all := make([]T, paths)
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		wait.Go(func() {
 			for i := w; i < paths; i += workers {
-				outcomes[i] = one(rand.New(rand.NewPCG(seed, uint64(i))))
+				all[i] = one(rand.New(rand.NewPCG(seed, uint64(i))))
 			}
 		})
 	}
 	wait.Wait()
+	return all
+}
+
+// simulate adds up what comes out of paths. None may be invalid: then it would not measure what it says.
+func simulate(t *testing.T, seed uint64, paths int, one func(*rand.Rand) outcome) tally {
+	t.Helper()
+	outcomes := eachPath(seed, paths, one)
 	sum := tally{paths: paths, verdicts: map[eval.Verdict]int{}}
 	for _, o := range outcomes {
 		sum.verdicts[o.verdict]++

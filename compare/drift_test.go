@@ -39,3 +39,17 @@ func TestABackThatComes(t *testing.T) {
 	expect.Same(t, "back", d.Back, 39)
 	expect.Same(t, "since", d.Since, 0.85)
 }
+
+// BenchmarkDrift is the largest series that is looked at: 730 nights of 500 cases.
+func BenchmarkDrift(b *testing.B) {
+	results := stableNights(730, 500, 0, 0, 0)
+	for t := range results {
+		for i := range 100 {
+			results[t][i] = float64((t*31 + i*i*7 + t*t*i) % 5 & 1)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		FindDrift(DriftSeries{Results: results})
+	}
+}

@@ -70,3 +70,60 @@ func TestNightsVectors(t *testing.T) {
 		expect.Same(t, "first alarm", first, v.FirstAlarm)
 	}
 }
+
+// TestNightsProperties: the order of cases and a constant added to one change no place, the order of nights does.
+func TestNightsProperties(t *testing.T) {
+	t.Parallel()
+	for _, v := range nightsVectors(t) {
+		var nights [][]float64
+		for _, night := range v.Nights {
+			nights = append(nights, results(night))
+		}
+		want := fallOf(nights)
+		changed := func(change func(night []float64) []float64) []NightEvidence {
+			var out [][]float64
+			for _, night := range nights {
+				out = append(out, change(slices.Clone(night)))
+			}
+			return fallOf(out)
+		}
+		turned := changed(func(night []float64) []float64 {
+			slices.Reverse(night)
+			return night
+		})
+		halved := changed(func(night []float64) []float64 {
+			night[0] /= 2
+			return night
+		})
+		raised := changed(func(night []float64) []float64 {
+			night[0] = night[0]/2 + 0.25
+			return night
+		})
+		for i, e := range want {
+			same(t, "cases reversed", turned[i], e)
+			raised[i].Streak = halved[i].Streak // other results are fails
+			same(t, "a constant added to a case", raised[i], halved[i])
+		}
+		slices.Reverse(nights)
+		if last := len(want) - 1; fallOf(nights)[last] == want[last] {
+			t.Error("the nights reversed: the same evidence, want another one")
+		}
+	}
+}
+
+func fallOf(nights [][]float64) []NightEvidence {
+	n := NewNights(ones(len(nights[0])))
+	var out []NightEvidence
+	for _, night := range nights {
+		n.Add(night, 1)
+		out = append(out, n.Fall())
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want NightEvidence) {
+	t.Helper()
+	for _, pair := range [][2]float64{{got.Mean, want.Mean}, {got.Weighed, want.Weighed}, {got.Streak, want.Streak}} {
+		check(t, what, pair[0], pair[1], 1e-8*pair[1])
+	}
+}
