@@ -42,8 +42,8 @@ func (r nightsRule) evidence(nights [][]float64) (out [][2]float64) {
 	return out
 }
 
-// oddsLaw is the law of a bad night's place p, by bisection: good nights lie below x with probability u, bad ones with d*u/(1-u+d*u), and the pool, a
-// share q of which is bad, with p.
+// oddsLaw is the law of a bad night's place p, by bisection: good nights lie below x with probability u, bad ones with
+// d*u/(1-u+d*u), and the pool, a share q of which is bad, with p.
 func oddsLaw(p, q, d float64) float64 {
 	lo, hi := 0.0, 1.0
 	bad := func(u float64) float64 { return d * u / (1 - u + d*u) }
@@ -147,7 +147,8 @@ func (r nightsRule) seen(s DriftSeries) int {
 func TestNightsAgreeWithTheRuleWrittenTwice(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
-		w := nightsWorld{n: 30, flaky: 0.3, repeats: 1 + int(seed%2), missing: 0.1 * float64(seed%3), sd: 0.02, at: 20, loss: 0.1, shape: lostByAll}
+		w := nightsWorld{n: 30, flaky: 0.3, sd: 0.02, at: 20, loss: 0.1, shape: lostByAll}
+		w.repeats, w.missing = 1+int(seed%2), 0.1*float64(seed%3)
 		s := w.series(rand.New(rand.NewPCG(970, seed)), 40)
 		got := FindDrift(s).Nights
 		for i, want := range (nightsRule{}).evidence(s.Results) {

@@ -102,7 +102,12 @@ const (
 
 // FindDrift looks through the nights in order, as each night's run did. It depends on nothing else: there is no seed and no stored state.
 func FindDrift(s DriftSeries) Drift {
-	w := watch{series: s, known: knownStarts(s.Known), drift: Drift{Bar: s.bar(), State: DriftEarly}}
+	return s.watched().report()
+}
+
+// watched goes through all nights.
+func (s DriftSeries) watched() *watch {
+	w := &watch{series: s, known: knownStarts(s.Known), drift: Drift{Bar: s.bar(), State: DriftEarly}}
 	w.drift.Nights = make([]DriftEvidence, len(s.Results))
 	w.begin(max(1, len(s.Results)-driftNights+1), 0)
 	for night := w.from; night <= len(s.Results); night++ {
@@ -114,7 +119,7 @@ func FindDrift(s DriftSeries) Drift {
 			}
 		}
 	}
-	return w.report()
+	return w
 }
 
 func (s DriftSeries) bar() float64 {
@@ -126,6 +131,14 @@ func (s DriftSeries) bar() float64 {
 		runs = driftRuns
 	}
 	return float64(runs) / rate * float64(max(1, s.Watched))
+}
+
+// weights are those of the cases.
+func (s DriftSeries) weights() []float64 {
+	if s.Weights == nil && len(s.Results) > 0 {
+		return slices.Repeat([]float64{1}, len(s.Results[0]))
+	}
+	return s.Weights
 }
 
 // knownStarts keeps at most three known changes in any 90 nights, the first ones.
@@ -156,11 +169,7 @@ type watch struct {
 
 // begin starts the series anew on a night; no change begins on nights up to learnt.
 func (w *watch) begin(from, learnt int) {
-	weights := w.series.Weights
-	if weights == nil && len(w.series.Results) > 0 {
-		weights = slices.Repeat([]float64{1}, len(w.series.Results[0]))
-	}
-	w.from, w.learnt, w.nights, w.rule = from, max(w.learnt, learnt), nil, stats.NewNights(weights)
+	w.from, w.learnt, w.nights, w.rule = from, max(w.learnt, learnt), nil, stats.NewNights(w.series.weights())
 }
 
 // again goes through the nights of the series up to one.
@@ -259,16 +268,13 @@ func (w *watch) levels(start, last int) DriftLevels {
 	var l DriftLevels
 	var cases []int
 	var chances []float64
-	total := 0.0
+	total, weights := 0.0, w.series.weights()
 	for i := range w.series.Results[0] {
 		before, since := w.side(i, w.from, start-1), w.side(i, start, last)
 		if before.n == 0 || since.n == 0 {
 			continue
 		}
-		weight := 1.0
-		if w.series.Weights != nil {
-			weight = w.series.Weights[i]
-		}
+		weight := weights[i]
 		total += weight
 		l.Before += weight * before.mean()
 		l.Since += weight * since.mean()
