@@ -212,7 +212,7 @@ func (a *app) loaded(l *session.Loaded, err error) (*session.Loaded, error) {
 
 // overview orders the commands by purpose, the most used first.
 var overview = []struct{ id, title, commands string }{
-	{"run", "Run:", "run resume rescore accept merge"},
+	{"run", "Run:", "run resume rescore accept merge proxy"},
 	{"look", "Look:", "show report comment view publish history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
 	{"service", "Service:", "vendors models count embed auth emulate ledger"},
@@ -258,6 +258,7 @@ func (a *app) commands() []*cobra.Command {
 		a.rescoreCommand(),
 		a.acceptCommand(),
 		a.mergeCommand(),
+		a.proxyCommand(),
 		a.compareCommand(),
 		a.baselineCommand(),
 		a.selfTestCommand(),

@@ -8,6 +8,7 @@ package session
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"errors"
 	"io/fs"
 	"os"
@@ -239,6 +240,10 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 
 // standardInput loads the suite on standard input. The working directory counts as its folder.
 func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
+	if text := l.Options.given; text != nil { // of no folder, since none of its programs runs
+		l.dirs, l.ats = append(l.dirs, ""), append(l.ats, "")
+		return l.take(files.With{FS: embed.FS{}, Name: standard, Text: text}, standard, standard, opts), nil
+	}
 	text, err := files.ReadInput(standard, maxInput)
 	if err != nil {
 		return nil, eval.BadInput("the suite cannot be read: %w", err)

@@ -30,6 +30,7 @@ type Options struct {
 	RunPrograms  bool
 	StopPrograms <-chan struct{}
 
+	given    []byte         // stands for what is on standard input; nil reads that
 	outputs  suite.Programs // of the suites that load next
 	outputOf *recordedRun   // the run that has the output of programs; nil when they run
 	foreign  bool           // paths in the project file come from a run that somebody else made

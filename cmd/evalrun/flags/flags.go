@@ -26,6 +26,11 @@ func Service(fs *pflag.FlagSet, f *evalrun.Options) {
 		"authenticate by `KIND`: apiKey, apiKeyQuery or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
 	)
 	Project(fs, f)
+	Services(fs, f)
+}
+
+// Services adds the flags about named services, and the emulator in place of all.
+func Services(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
 	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
 	services(fs, f)
@@ -159,6 +164,12 @@ func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
 		*p = append(*p, eval.Fail)
 		return nil
 	})
+}
+
+// Recording adds the flags that keep answers and use them again.
+func Recording(fs *pflag.FlagSet, f *evalrun.Options) {
+	fs.StringVar(&f.Record, "record", "", "keep the answers in `DIR`, for reviews and --replay")
+	fs.StringVar(&f.Replay, "replay", "", "use the answers recorded in `DIR` instead of the service; a missing one is an error")
 }
 
 // Out adds the flags about the run directory.

@@ -13,7 +13,7 @@ var groups = []struct{ title, flags string }{
 	{"Comparison", "rank within arms choose criteria"},
 	{"Selection", "case tag arm errors failed-in changed-since sample shard extend programs-from repeats max-trials var seed suite whole"},
 	{"Service", "base-url emulator service auth project api-version header-prefix allow-env " +
-		"count model ask-judges untrusted allow allow-file trust config no-config"},
+		"count model models ask-judges untrusted allow allow-file trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
 		"max-failures ledger ledger-ca ledger-wait no-ledger"},
 	{"Gate", "min-pass-rate max-errors allow-empty baseline no-baseline gate-of accept-suite-changes interleave stop-early " +

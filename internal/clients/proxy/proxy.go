@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -205,7 +206,10 @@ func (t *Trial) Env() []string {
 	for name, service := range t.Names {
 		set(name, t.URL(service))
 	}
-	return append(env, "NO_PROXY="+loopback, "no_proxy="+loopback)
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		env = append(env, name+"="+strings.TrimSuffix(loopback+","+os.Getenv(name), ","))
+	}
+	return env
 }
 
 // loopback are the hosts that a program reaches without the proxy of the machine.
