@@ -21,6 +21,8 @@ type nightsWorld struct {
 	at    int     // the last night before a loss; 0 is none
 	loss  float64 // of the mean
 	shape lossShape
+	until int // the last night with the loss; 0 is no end
+	again int // the night since which there is the loss once more; 0 is none
 }
 
 // lossShape is how a loss is spread over the cases.
@@ -85,6 +87,11 @@ func (w nightsWorld) rates(rng *rand.Rand) (before, after []float64) {
 	return before, after
 }
 
+func (w nightsWorld) lossOn(night int) bool {
+	first := w.at > 0 && night > w.at && (w.until == 0 || night <= w.until)
+	return first || w.again > 0 && night >= w.again
+}
+
 // series draws the nights.
 func (w nightsWorld) series(rng *rand.Rand, nights int) DriftSeries {
 	before, after := w.rates(rng)
@@ -93,7 +100,7 @@ func (w nightsWorld) series(rng *rand.Rand, nights int) DriftSeries {
 	phase := rng.Float64()
 	for night := 1; night <= nights; night++ {
 		rates, results := before, make([]float64, w.n)
-		if w.at > 0 && night > w.at {
+		if w.lossOn(night) {
 			rates = after
 		}
 		shift := w.sd*rng.NormFloat64() + w.cycle*math.Sin(2*math.Pi*(float64(night)/7+phase))

@@ -33,7 +33,7 @@ type AcknowledgedAs string
 
 // What an alarm can be acknowledged as.
 const (
-	AsLevel   AcknowledgedAs = "level"   // the level is another one: the series begins anew at the start
+	AsLevel   AcknowledgedAs = "level"   // the level is another one: the series starts again at the start
 	AsOutage  AcknowledgedAs = "outage"  // the nights from the start to the run say nothing about the level
 	AsNothing AcknowledgedAs = "nothing" // chance: no alarm looks back on nights up to the run, all stay in the series
 )
@@ -68,7 +68,7 @@ type Drift struct {
 	Back   int   // the night since which the loss is no longer shown, 0 if it still is
 
 	DriftLevels          // of a loss
-	Rebased     []Rebase // how the series began anew, by night
+	Rebased     []Rebase // how the series started again, by night
 }
 
 // DriftLevels compare a loss with the nights before it, over the cases that have results on both sides.
@@ -88,7 +88,7 @@ type Rebase struct {
 	Points float64 // from the level before to the one since, in percentage points
 }
 
-// The contract of a drift alarm where a suite sets nothing, and its limits (docs/explanation/drift.md).
+// The contract of a drift alarm where a suite sets nothing, and its limits (docs/explanation/nights.md).
 const (
 	driftRate     = 0.05
 	driftRuns     = 90
@@ -167,7 +167,7 @@ type watch struct {
 	peakAt  int     // its night
 }
 
-// begin starts the series anew on a night; no change begins on nights up to learnt.
+// begin starts the series again on a night; no change begins on nights up to learnt.
 func (w *watch) begin(from, learnt int) {
 	w.from, w.learnt, w.nights, w.rule = from, max(w.learnt, learnt), nil, stats.NewNights(w.series.weights())
 }
@@ -193,7 +193,7 @@ func (w *watch) add(night int) {
 	}
 }
 
-// judge raises an alarm, or begins the series anew at a rise. While an alarm stands, rises are not looked for: they say that it is over.
+// judge raises an alarm, or starts the series again at a rise. Until an alarm is acknowledged, a rise only ends the loss.
 func (w *watch) judge(night int) {
 	d := &w.drift
 	evidence := DriftEvidence(w.rule.Fall())
@@ -215,7 +215,7 @@ func (w *watch) judge(night int) {
 	}
 }
 
-// rebase begins the series anew at a start in the past. No alarm looks back on the nights up to now.
+// rebase starts the series again at a start in the past. No alarm looks back on the nights up to now.
 func (w *watch) rebase(r Rebase) {
 	levels := w.levels(r.Start, r.Night)
 	r.Points = percentPoints * (levels.Since - levels.Before)

@@ -43,7 +43,7 @@ func (s DriftSeries) Chance() DriftChance {
 	return c
 }
 
-// chance is the share of losses found, with the mean of so many of the suite's own results for one.
+// chance is the share of losses found, with the mean of that many of the suite's own results for one.
 func (w *watch) chance(means int) float64 {
 	m := w.model(means)
 	found, series := 0, chanceSeries

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// TestChancesAreThoseMeasured: the chance that a suite is told, by its own results alone, is that of a suite with known rates.
+// TestChancesAreThoseMeasured: the chance by a suite's own results is that of a suite with known rates.
 func TestChancesAreThoseMeasured(t *testing.T) {
 	t.Parallel()
 	const suites, off = 3, 0.1

@@ -223,7 +223,7 @@ func multiply(products [][len(loweredOdds)]float64, below, upTo float64) {
 }
 
 // lowered is the distribution of the place of a night with a loss, for the odds that it lies lower than an unchanged one, in
-// a pool of which a share has that loss too.
+// a pool with a share of such nights.
 func lowered(place, changed, odds float64) float64 {
 	if place <= 0 || place >= 1 {
 		return clamp(place)
