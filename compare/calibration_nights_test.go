@@ -137,24 +137,67 @@ func (w nightsWorld) falseAlarms(seed uint64, series int, find func(DriftSeries)
 	return alarms / float64(series)
 }
 
-// finds is the share of losses that are seen within 30 nights, and the median of the nights it takes, of series without an alarm before.
-func (w nightsWorld) finds(seed uint64, series int) (found, median float64) {
+// nightFound is what the report of the first alarm says of a loss.
+type nightFound struct {
+	seen, start int
+	within      bool    // the night it began is among the possible ones
+	named, lost float64 // of the cases that always fail since, those named and all
+}
+
+// nightsFound are the losses seen within 30 nights.
+type nightsFound struct {
+	share, median float64 // of series without an alarm before, and of the nights that it takes
+	near, within  float64 // of alarms: the start is right within 3 nights, or is among the possible ones
+	named         float64 // of the cases that always fail since
+}
+
+func (w nightsWorld) find(rng *rand.Rand) nightFound {
 	const within = 30
-	var delays []int
-	n := 0.0
-	for _, seen := range eachPath(seed, series, func(rng *rand.Rand) int { return seenOn(w.series(rng, w.at+within)) }) {
-		if seen > w.at {
-			delays = append(delays, seen-w.at)
+	s := w.series(rng, w.at+within)
+	f := nightFound{seen: seenOn(s)}
+	if f.seen <= w.at {
+		return f
+	}
+	s.Results = s.Results[:f.seen]
+	d := FindDrift(s)
+	f.start, f.within = d.Start, slices.Contains(d.Starts, w.at+1)
+	if w.shape == lostWholly {
+		f.lost = math.Round(w.loss * float64(w.n))
+		for _, i := range d.Moved {
+			if i >= w.n-int(f.lost) {
+				f.named++
+			}
 		}
-		if seen == 0 || seen > w.at {
+	}
+	return f
+}
+
+func (w nightsWorld) finds(seed uint64, series int) (all nightsFound) {
+	var delays []int
+	n, near, within, named, lost := 0.0, 0.0, 0.0, 0.0, 0.0
+	for _, f := range eachPath(seed, series, w.find) {
+		if f.seen > w.at {
+			delays = append(delays, f.seen-w.at)
+			named, lost = named+f.named, lost+f.lost
+			if first := w.at + 1; first-3 <= f.start && f.start <= first+3 {
+				near++
+			}
+			if f.within {
+				within++
+			}
+		}
+		if f.seen == 0 || f.seen > w.at {
 			n++
 		}
 	}
 	slices.Sort(delays)
-	if len(delays) == 0 {
-		return 0, math.NaN()
+	found := float64(len(delays))
+	if found == 0 {
+		return nightsFound{median: math.NaN()}
 	}
-	return float64(len(delays)) / n, float64(delays[(len(delays)-1)/2]+delays[len(delays)/2]) / 2
+	all = nightsFound{share: found / n, near: near / found, within: within / found, named: named / max(1, lost)}
+	all.median = float64(delays[(len(delays)-1)/2]+delays[len(delays)/2]) / 2
+	return all
 }
 
 // seenOn is the night of the first alarm, 0 without one.
@@ -200,7 +243,7 @@ func TestNightsRarelyAlarmWithoutAChange(t *testing.T) {
 	}
 }
 
-// TestNightsFindLosses holds the finds that docs/explanation/statistics.md promises, as measured by another program.
+// TestNightsFindLosses holds the finds that docs/explanation/drift.md promises, as measured by another program.
 func TestNightsFindLosses(t *testing.T) {
 	t.Parallel()
 	for i, cell := range []struct {
@@ -243,8 +286,9 @@ func TestNightsFindLosses(t *testing.T) {
 			continue
 		}
 		w := nightsWorld{n: cell.n, flaky: cell.flaky, shape: cell.shape, loss: cell.loss, at: cell.at, repeats: cell.repeats}
-		found, median := w.finds(uint64(920+i), seriesFor(600, 60))
-		t.Logf("%s: found %.1f %%, median %g; elsewhere %.1f %%, %g", w, 100*found, median, 100*cell.found, cell.median)
+		got := w.finds(uint64(920+i), seriesFor(600, 60))
+		t.Logf("%s: found %.1f %%, median %g; elsewhere %.1f %%, %g", w, 100*got.share, got.median, 100*cell.found, cell.median)
+		t.Logf("%s: start within 3 nights %.1f %%, possible %.1f %%, named %.1f %%", w, 100*got.near, 100*got.within, 100*got.named)
 		share, nights := 0.05, 1.0
 		if cell.found < 0.75 {
 			share = 0.08
@@ -252,7 +296,16 @@ func TestNightsFindLosses(t *testing.T) {
 		if cell.median > 10 {
 			nights = 2
 		}
-		atMost(t, w.String()+": found, from the figure", math.Abs(found-cell.found), share)
-		atMost(t, w.String()+": median, from the figure", math.Abs(median-cell.median), nights)
+		atMost(t, w.String()+": found, from the figure", math.Abs(got.share-cell.found), share)
+		atMost(t, w.String()+": median, from the figure", math.Abs(got.median-cell.median), nights)
+		near := 0.75
+		if cell.shape == lostWholly || cell.loss > 0.03 {
+			near = 0.97
+		}
+		atLeast(t, w.String()+": start within 3 nights", got.near, near)
+		atLeast(t, w.String()+": start possible", got.within, near)
+		if cell.shape == lostWholly {
+			atLeast(t, w.String()+": cases named", got.named, 0.96)
+		}
 	}
 }

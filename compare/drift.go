@@ -88,7 +88,7 @@ type Rebase struct {
 	Points float64 // from the level before to the one since, in percentage points
 }
 
-// The contract of a drift alarm where a suite sets nothing, and its limits (docs/explanation/nights.md).
+// The contract of a drift alarm where a suite sets nothing, and its limits (docs/explanation/drift.md).
 const (
 	driftRate     = 0.05
 	driftRuns     = 90
