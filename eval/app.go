@@ -125,6 +125,8 @@ type Reading struct {
 // ProgramRun is one run of a program.
 type ProgramRun struct {
 	Command []string `json:"command"`
+	// Args are the arguments with their templates filled; nil when the command has none.
+	Args []string `json:"args,omitempty"`
 	// Files has SHA-256 digests, in hex, of the files in the command, by their names in the suite's folder.
 	Files map[string]string `json:"files,omitempty"`
 	// Input is a JSON object for the program's standard input.

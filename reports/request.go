@@ -135,7 +135,11 @@ func (c *caseReport) http(r *eval.HTTP) {
 }
 
 func (c *caseReport) program(r *eval.ProgramRun) {
-	c.block("ran", text.ShellWords(r.Command))
+	command := r.Command
+	if r.Args != nil {
+		command = append(command[:1:1], r.Args...)
+	}
+	c.block("ran", text.ShellWords(command))
 	if len(r.Input) > 0 && string(r.Input) != "null" { // not stored
 		c.block("input", string(r.Input))
 	}

@@ -48,6 +48,8 @@ const (
 	methodPost = "POST" // the default
 	streamSSE  = "sse"
 	streamJSON = "ndjson"
+
+	streamLines = "jsonl" // of a program
 )
 
 func httpMethods() []string {
@@ -55,37 +57,57 @@ func httpMethods() []string {
 }
 
 func httpBlock() yaml.Block {
-	expression := func(name, doc string) yaml.Key { return key(name, yaml.Text, doc) }
-	return yaml.Block{
-		Need: []string{"url"},
-		Keys: []yaml.Key{
-			key("method", yaml.Word(httpMethods()...), "POST when not given."),
-			key(
-				"url", webAddress(),
-				"The address of the endpoint. Variables are allowed in its path and its query, and are percent-encoded.",
-			),
-			key("headers", yaml.MapShape(yaml.Text), "Headers by their names. A value that names ${env:EVALRUN_...} is secret."),
-			key(
-				"body", yaml.Any,
-				"A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the "+
-					"system text.",
-			),
-			expression("answer", "jq over the response, which gives the text. A text response needs none."),
-			expression("toolCalls", "jq over the response, which gives the tool calls: a list of {name, args}."),
-			expression("finishReason", "jq over the response, which gives why the answer ended, such as STOP."),
-			expression("usage", "jq over the response, which gives an object with inputTokens and outputTokens."),
-			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
-			key(
-				"stream", yaml.Word(streamSSE, streamJSON),
-				"The answer is a stream of server-sent events (sse), or of lines of JSON (ndjson); `answer` is applied to each event.",
-			),
-			key("repeats", yaml.Bool, "true: each event of a stream has the text so far, and the last text is the answer."),
-			key("login", httpLoginBlock().Shape(), "A request that comes first, and what its answer gives to this one."),
-			key("auth", loginBlock().Shape(), "A program that prints the bearer token of the requests."),
-			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
-			key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
-			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
-		},
+	keys := []yaml.Key{
+		key("method", yaml.Word(httpMethods()...), "POST when not given."),
+		key(
+			"url", webAddress(),
+			"The address of the endpoint. Variables are allowed in its path and its query, and are percent-encoded.",
+		),
+		key("headers", yaml.MapShape(yaml.Text), "Headers by their names. A value that names ${env:EVALRUN_...} is secret."),
+		key(
+			"body", yaml.Any,
+			"A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the "+
+				"system text.",
+		),
+		key("login", httpLoginBlock().Shape(), "A request that comes first, and what its answer gives to this one."),
+		key("auth", loginBlock().Shape(), "A program that prints the bearer token of the requests."),
+		key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
+		key("onTimeout", yaml.Word("error", "score"), "score: what has arrived when the time is up is scored; error when not given."),
+		key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
+	}
+	return yaml.Block{Need: []string{"url"}, Keys: append(keys, readingKeys("response", key(
+		"stream", yaml.Word(streamSSE, streamJSON),
+		"The answer is a stream of server-sent events (sse), or of lines of JSON (ndjson); `answer` is applied to each event.",
+	))...)}
+}
+
+// readingKeys are the keys that say how to read what an application gives.
+func readingKeys(what string, stream yaml.Key) []yaml.Key {
+	expression := func(name, doc string) yaml.Key { return key(name, yaml.Text, "jq over the "+what+", which gives "+doc) }
+	return []yaml.Key{
+		expression("answer", "the text. A text needs none."),
+		expression("toolCalls", "the tool calls: a list of {name, args}."),
+		expression("finishReason", "why the answer ended, such as STOP."),
+		expression("usage", "an object with inputTokens and outputTokens."),
+		expression("error", "what went wrong; null when nothing did."),
+		stream,
+		key("repeats", yaml.Bool, "true: each event of a stream has the text so far, and the last text is the answer."),
+	}
+}
+
+// reading reads them. streams are the kinds of streams, the usual one first.
+func (l *loader) reading(m yaml.Map, streams ...string) eval.Reading {
+	if m.Has("repeats") && !m.Has("stream") {
+		m.Key("repeats").Errorf("add `stream: "+streams[0]+"`, or remove it", "`repeats` is for streams")
+	}
+	return eval.Reading{
+		Answer:       l.jq(m, "answer"),
+		ToolCalls:    l.jq(m, "toolCalls"),
+		FinishReason: l.jq(m, "finishReason"),
+		Usage:        l.jq(m, "usage"),
+		Error:        l.jq(m, "error"),
+		Stream:       m.Get("stream").Word(streams...) != "",
+		Repeats:      m.Get("repeats").Bool(),
 	}
 }
 
@@ -97,17 +119,7 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	}
 	h.Timeout = m.Get("timeout").Duration()
 	h.ScoresLate = m.Get("onTimeout").Word("error", "score") == "score"
-	h.Reading = eval.Reading{
-		Answer:       l.jq(m, "answer"),
-		ToolCalls:    l.jq(m, "toolCalls"),
-		FinishReason: l.jq(m, "finishReason"),
-		Usage:        l.jq(m, "usage"),
-		Error:        l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE, streamJSON) != "",
-		Repeats: m.Get("repeats").Bool(),
-	}
-	if m.Has("repeats") && !h.Reading.Stream {
-		m.Key("repeats").Errorf("add `stream: sse`, or remove it", "`repeats` is for streams")
-	}
+	h.Reading = l.reading(m, streamSSE, streamJSON)
 	if h.Login = l.httpLogin(m.Get("login")); h.Login != nil {
 		h.unset, h.Secrets = h.Login.Request.unset, h.Login.Request.Secrets
 	}
@@ -197,13 +209,18 @@ func (h *HTTPTarget) render(in *rendered) *eval.Rendered {
 func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 	var first error
 	filled := h.rendered(in)
-	filled.report = func(s source, e *expr.TemplateError) {
-		if first == nil {
-			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
-		}
-	}
+	filled.keepFirst(&first)
 	out := h.render(filled)
 	return out, first
+}
+
+// keepFirst makes the first problem an error.
+func (r *rendered) keepFirst(first *error) {
+	r.report = func(s source, e *expr.TemplateError) {
+		if *first == nil {
+			*first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
+		}
+	}
 }
 
 func (h *HTTPTarget) sources(yield func(source) bool) {
@@ -306,13 +323,18 @@ func (h *HTTPTarget) rendered(in *eval.Input) *rendered {
 			login[name] = cmp.Or(in.Login[name], "{{login."+name+"}}")
 		}
 	}
+	out := renderedFor(in)
+	out.data.Functions["login"], out.data.Functions["messages"] = login, messages
+	return out
+}
+
+// renderedFor has what every application is told of a call.
+func renderedFor(in *eval.Input) *rendered {
 	return &rendered{data: expr.Data{Vars: in.Vars, Functions: map[string]eval.Value{
-		"login":    login,
-		"prompt":   in.Prompt(),
-		"messages": messages,
-		"system":   in.System,
-		"trial":    cmp.Or(in.Trial, unnamed),
-		"attempt":  in.Attempt,
+		"prompt":  in.Prompt(),
+		"system":  in.System,
+		"trial":   cmp.Or(in.Trial, unnamed),
+		"attempt": in.Attempt,
 	}}}
 }
 

@@ -154,7 +154,7 @@ func ignoresPrompt(arm Arm) bool {
 	case *HTTPTarget:
 		return !of.calls("prompt") && !of.calls("messages")
 	case *Program:
-		return of.vars.all || len(of.vars.names) > 0
+		return of.vars.all || len(of.vars.names) > 0 || len(of.templates) > 0
 	case *ConfiguredModel, *EchoTarget:
 	}
 	return false
@@ -402,11 +402,13 @@ func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
 }
 
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
-	h, ok := arm.Target.Of.(*HTTPTarget)
-	if !ok {
-		return
+	given := &eval.Input{Vars: c.vars, System: prompt.System, Messages: wire.Messages(prompt.Contents)}
+	in := renderedFor(given)
+	h, isHTTP := arm.Target.Of.(*HTTPTarget)
+	p, isProgram := arm.Target.Of.(*Program)
+	if isHTTP {
+		in = h.rendered(given)
 	}
-	in := h.rendered(&eval.Input{Vars: c.vars, System: prompt.System, Messages: wire.Messages(prompt.Contents)})
 	in.budget = c.budget
 	in.report = func(s source, e *expr.TemplateError) {
 		if slices.Contains(requestFunctions(), e.Missing) {
@@ -416,7 +418,12 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 		}
 		s.report(c, e, l.diags)
 	}
-	h.render(in)
+	if isHTTP {
+		h.render(in)
+	}
+	if isProgram {
+		p.fill(in)
+	}
 }
 
 // checkSaid warns about turns of a prompt that the request to an endpoint leaves out.

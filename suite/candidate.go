@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -63,6 +64,9 @@ func (t *Target) identify(w io.Writer) {
 		}
 	case *Program:
 		identify(w, of.identity, of.WorkspaceDigest, of.Env)
+		if of.Reading != (eval.Reading{}) {
+			identify(w, of.Reading)
+		}
 	case *EchoTarget:
 		identify(w, "echo")
 	}

@@ -77,6 +77,9 @@ func (c *Case) Sent(arm Arm) eval.Dict {
 	u := usage{names: map[string]bool{}}
 	arm.Prompt.uses(&u)
 	p.vars.use(&u)
+	for s := range p.sources {
+		u.template(s.t)
+	}
 	return c.those(&u)
 }
 

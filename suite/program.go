@@ -21,6 +21,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -107,6 +108,8 @@ func (s *Suite) Digest(name string) string {
 type Program struct {
 	Command []string // as written in the suite
 	Args    []string
+	// Reading says how to read the output; zero for the forms that every program may write.
+	Reading eval.Reading
 	Dir     string   // working directory: the suite's folder
 	Env     []string // names of private variables to pass to it
 	// Workspace is a folder of the project, relative to Dir. Each trial runs in a fresh copy of it, or in Dir when it is "".
@@ -133,10 +136,11 @@ type Program struct {
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
 	Concurrency int
 
-	files    map[string]string // digests of files that the command names, by name
-	identity string            // the command with these digests
-	path     string
-	missing  error
+	templates map[int]source    // of arguments, by their index in Command
+	files     map[string]string // digests of files that the command names, by name
+	identity  string            // the command with these digests
+	path      string
+	missing   error
 }
 
 // Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error names a
@@ -169,8 +173,13 @@ const (
 func programBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
-		Keys: append(confinementKeys(), []yaml.Key{
-			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),
+		Keys: slices.Concat(confinementKeys(), readingKeys("output", key(
+			"stream", yaml.Word(streamLines), "The output is lines of JSON; `answer` is applied to each.",
+		)), []yaml.Key{
+			key(
+				"command", yaml.OneOrMore(yaml.Text),
+				"The program and its arguments. There is no shell: a template such as `{{prompt}}` fills one argument.",
+			),
 			key("onTimeout", yaml.Word("error", "score"), "score: what is there when the time is up is scored; error when not given."),
 			key(
 				"workspace", yaml.Text,
@@ -202,7 +211,7 @@ func programBlock() yaml.Block {
 				"concurrency", yaml.Int(1, MaxConcurrency),
 				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			),
-		}...),
+		}),
 	}
 }
 
@@ -228,6 +237,10 @@ func (l *loader) program(n yaml.Node) *Program {
 	}
 	l.command(p, m.Need("command"))
 	p.Workspace = cleanName(m.Get("workspace"))
+	p.Reading = l.reading(m, streamLines)
+	if m.Has("usage") && m.Has("models") {
+		m.Key("usage").Errorf("remove it", "the tokens of a program with `models` are counted")
+	}
 	l.models(p, m)
 	l.confine(p, m)
 	l.workspace(p, m)
@@ -300,12 +313,14 @@ func (l *loader) command(p *Program, n yaml.Node) {
 	if !ok {
 		return
 	}
+	if strings.Contains(words[0], "{{") {
+		n.Items()[0].Errorf("its arguments may be templates", "the program itself is not a template")
+		return
+	}
+	p.templates = map[int]source{}
 	for i, item := range n.Items() {
-		if at := strings.Index(words[i], "{{"); at >= 0 {
-			item.ErrorfAt(
-				at, "the prompt and the case's variables are on the program's standard input",
-				"`command` takes plain texts, not templates",
-			)
+		if strings.Contains(words[i], "{{") {
+			l.argument(p, item, i, words)
 		}
 		if strings.ContainsRune(words[i], 0) {
 			item.Errorf("remove it", "an argument cannot hold a zero byte")
@@ -318,6 +333,21 @@ func (l *loader) command(p *Program, n yaml.Node) {
 		l.warnOfScript(n.Items(), words)
 	}
 }
+
+// argument reads an argument of a program that is a template.
+func (l *loader) argument(p *Program, n yaml.Node, i int, words []string) {
+	if interpreter().MatchString(path.Base(words[0])) && isCode().MatchString(words[i-1]) {
+		n.Errorf(
+			"pass the value as an argument of its own: [sh, -c, 'tool \"$1\"', sh, \"{{prompt}}\"]",
+			"a value in the code of `%s %s` would run as code", words[0], words[i-1],
+		)
+		return
+	}
+	p.templates[i] = l.in(&expr.Dialect{Functions: []string{"prompt", "system", "trial", "attempt"}}, n)
+}
+
+// isCode matches options after which interpreters take code.
+var isCode = pattern(`^-[A-Za-z]*[ceEpr]$|^--(eval|print|command)$`)
 
 var (
 	interpreter = pattern(`^(python|pypy|node|deno|bun|ruby|perl|php|sh|bash|zsh|dash|Rscript|lua)[0-9.]*(\.exe)?$`)
@@ -414,9 +444,38 @@ func (p *Program) Render(in *eval.Input) (*eval.Rendered, error) {
 	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
+	var first error
+	filled := renderedFor(in)
+	filled.keepFirst(&first)
 	return &eval.Rendered{Payload: &eval.ProgramRun{
-		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest, Models: p.modelNames(), Faults: p.Faults,
-	}}, nil
+		Command: p.Command, Args: p.fill(filled), Files: p.files, Input: json.RawMessage(input),
+		Workspace: p.WorkspaceDigest, Models: p.modelNames(), Faults: p.Faults,
+	}}, first
+}
+
+// maxArgument bounds an argument, in bytes, as Linux does.
+const maxArgument = 128<<10 - 1
+
+// fill returns the arguments with their templates filled; nil when there are no templates.
+func (p *Program) fill(in *rendered) []string {
+	if len(p.templates) == 0 {
+		return nil
+	}
+	out := slices.Clone(p.Args)
+	for i, s := range p.templates {
+		text, fine := in.text(s)
+		switch {
+		case !fine:
+		case strings.ContainsRune(text, 0):
+			in.report(s, &expr.TemplateError{Message: "an argument cannot hold a zero byte"})
+		case len(text) > maxArgument:
+			in.report(s, &expr.TemplateError{Message: fmt.Sprintf(
+				"an argument of %d bytes is too long, %d are allowed: standard input has the prompt too", len(text), maxArgument,
+			)})
+		}
+		out[i-1] = text
+	}
+	return out
 }
 
 // calls are the services that a program calls by way of the proxy; nil for other targets.

@@ -208,7 +208,13 @@ func (p *Program) KeepsChats() bool { return true }
 // Unset is empty: a program gets the environment as it is.
 func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
 
-func (p *Program) sources(func(source) bool) {}
+func (p *Program) sources(yield func(source) bool) {
+	for _, s := range p.templates {
+		if !yield(s) {
+			return
+		}
+	}
+}
 
 func (*HTTPTarget) tested() {}
 

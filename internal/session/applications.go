@@ -154,7 +154,8 @@ func (s *Session) program(p *suite.Program) attempter {
 	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
 	return app.NewProgram(app.ProgramConfig{
 		Shown: p.String(), Path: path, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout, Late: p.ScoresLate,
-		Place: func(call *eval.Call) (*app.Place, error) { return s.place(p, call) },
+		Reading: p.Reading,
+		Place:   func(call *eval.Call, args []string) (*app.Place, error) { return s.place(p, call, args) },
 	})
 }
 
@@ -167,6 +168,9 @@ func (s *Session) reader() runner.AnswerReader {
 	for t := range s.Targets {
 		if e, ok := t.Of.(*suite.HTTPTarget); ok {
 			readers[e] = app.NewReader(e.Reading)
+		}
+		if p, ok := t.Of.(*suite.Program); ok && p.Reading != (eval.Reading{}) {
+			readers[p] = app.NewReader(p.Reading)
 		}
 	}
 	return readers

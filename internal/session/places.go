@@ -271,9 +271,13 @@ func (p *places) close() {
 	p.base = ""
 }
 
-// words is the command of a program with the files of the project that it names in another folder.
-func words(of *suite.Program, program, dir, top string, join func(...string) string) []string {
-	out := append([]string{program}, of.Args...)
+// words is the command of a program, with args instead of its arguments unless they are nil, and with the files of the project
+// that it names in another folder.
+func words(of *suite.Program, args []string, program, dir, top string, join func(...string) string) []string {
+	if args == nil {
+		args = of.Args
+	}
+	out := append([]string{program}, args...)
 	for i, name := range of.Named {
 		out[i] = join(dir, top, name)
 	}
@@ -302,8 +306,8 @@ func placeEnv(of *suite.Program, home, tmp, work string) []string {
 	)
 }
 
-// place prepares the call of a program.
-func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
+// place prepares the call of a program, with other arguments than those of the suite unless they are nil.
+func (s *Session) place(p *suite.Program, call *eval.Call, args []string) (*app.Place, error) {
 	at, err := s.workspaces.Of(p, call)
 	if err != nil {
 		return nil, err
@@ -317,16 +321,16 @@ func (s *Session) place(p *suite.Program, call *eval.Call) (*app.Place, error) {
 	integrity := eval.Open
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
-		if run, err = s.caged(p, at, dir, words(p, program, jobDir+"/files", top, path.Join)); err != nil {
+		if run, err = s.caged(p, at, dir, words(p, args, program, jobDir+"/files", top, path.Join)); err != nil {
 			return nil, err
 		}
 		integrity = eval.Clean
 	case suite.SandboxCommand:
 		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)
-		run = templated(p.Confined.Command, at, dir, words(p, program, dir, top, joinLocal))
+		run = templated(p.Confined.Command, at, dir, words(p, args, program, dir, top, joinLocal))
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
 	default:
-		own := words(p, program, dir, top, joinLocal)
+		own := words(p, args, program, dir, top, joinLocal)
 		run.Path, run.Args, run.Dir = own[0], own[1:], at.work
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
 	}

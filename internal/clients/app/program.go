@@ -32,8 +32,10 @@ type ProgramConfig struct {
 	Keys    []string      // names of variables with API keys, which it must not get
 	Timeout time.Duration // for one call
 	Late    bool          // what is there when the time is up is an answer
-	// Place prepares the invocation of a call; its error is for people.
-	Place func(*eval.Call) (*Place, error)
+	Reading eval.Reading  // of the output; zero for the forms that every program may write
+	// Place prepares the invocation of a call, with other arguments than those of the suite unless they are nil; its error is
+	// for people.
+	Place func(call *eval.Call, args []string) (*Place, error)
 }
 
 // Place is where a program runs for a call.
@@ -49,11 +51,16 @@ type Place struct {
 type ProgramClient struct {
 	cfg    ProgramConfig
 	hidden *wire.Secrets // masks the values of Env
+	read   *Reader       // nil without a Reading
 }
 
 // NewProgram returns a Program. It starts nothing.
 func NewProgram(cfg ProgramConfig) *ProgramClient {
-	return &ProgramClient{cfg, wire.OfVariables(cfg.Env)}
+	out := &ProgramClient{cfg: cfg, hidden: wire.OfVariables(cfg.Env)}
+	if cfg.Reading != (eval.Reading{}) {
+		out.read = NewReader(cfg.Reading)
+	}
+	return out
 }
 
 // prepare makes the input of the program and the place in which it runs.
@@ -75,7 +82,7 @@ func (p *ProgramClient) prepare(call *eval.Call) (input []byte, place *Place, er
 	if p.cfg.Path == "" {
 		return nil, nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
-	place, err = p.cfg.Place(call)
+	place, err = p.cfg.Place(call, run.Args)
 	var known *eval.Error
 	switch {
 	case errors.As(err, &known):
@@ -115,9 +122,6 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	}
 	if limit := limitOf(err); p.cfg.Late && limit != "" {
 		call.Timing.Limit, err = limit, nil
-		if len(bytes.TrimSpace(out)) == 0 {
-			out = []byte(`{"text": ""}`)
-		}
 	}
 	switch {
 	case err != nil:
@@ -175,11 +179,20 @@ func (p *ProgramClient) made(trial *proxy.Trial) ([]eval.ModelCall, error) {
 }
 
 func (p *ProgramClient) response(out []byte, limit string) (*eval.Response, error) {
-	a, err := p.read(out, limit)
+	resp, err := p.readOutput(out)
+	switch {
+	case limit == "":
+	case p.read != nil && p.read.stream:
+		resp, err = p.read.lines(out, p.hidden).sofar(), nil
+	case len(bytes.TrimSpace(out)) == 0:
+		resp, err = new(answer).response(), nil
+	case err != nil: // it may end anywhere
+		resp, err = (&answer{text: strings.ToValidUTF8(string(out), "\ufffd")}).response(), nil
+	}
 	if err != nil {
 		return nil, unshownError(err, p.hidden)
 	}
-	return unshown(a.response(), p.hidden), nil
+	return unshown(resp, p.hidden), nil
 }
 
 // unshownCall masks secrets in what a program said to a model.
@@ -207,14 +220,34 @@ func with(made []eval.ModelCall, e *eval.Error) *eval.Error {
 	return &out
 }
 
-// read reads the output of a program. That of one whose time was up may end anywhere: then it is a text.
-func (p *ProgramClient) read(out []byte, limit string) (*answer, error) {
-	a, err := readOutput(out, p.hidden)
-	if err != nil && limit != "" {
-		return &answer{text: strings.ToValidUTF8(string(out), "\ufffd")}, nil
+// readOutput reads the output of a program by the expressions of the suite, or in one of the forms that every program may write.
+func (p *ProgramClient) readOutput(out []byte) (*eval.Response, error) {
+	switch {
+	case p.read == nil:
+		a, err := readOutput(out, p.hidden)
+		if err != nil {
+			return nil, err
+		}
+		return a.response(), nil
+	case len(bytes.TrimSpace(out)) == 0:
+		return nil, eval.Errorf(eval.KindMalformed, "the program wrote nothing")
+	case !p.read.stream:
+		out = p.hidden.OutOfAnswer(bytes.TrimPrefix(out, bom))
+		resp, err := p.read.body(out, "")
+		if e := eval.AsError(err); e != nil && e.Kind == eval.KindTruncated { // the program has ended by itself
+			return nil, eval.Errorf(eval.KindMalformed, "what the program wrote ends before its JSON does: %s", wire.Excerpt(out))
+		}
+		return resp, err
 	}
-	return a, err
+	a := p.read.lines(out, p.hidden)
+	if a.broken != nil {
+		return nil, a.broken
+	}
+	return a.response()
 }
+
+// bom is the mark with which some programs begin a text.
+var bom = []byte("\xEF\xBB\xBF")
 
 func (p *ProgramClient) failed(err error) *eval.Error {
 	kind := eval.KindProgram
@@ -242,7 +275,7 @@ var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
 
 // readOutput reads an object with one of outputKeys, or else a text, without line breaks at its end.
 func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
-	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
+	out = bytes.TrimPrefix(out, bom)
 	switch {
 	case len(bytes.TrimSpace(out)) == 0:
 		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)

@@ -36,7 +36,7 @@ func script(t *testing.T, text string, env ...string) *ProgramClient {
 	dir := t.TempDir()
 	return NewProgram(ProgramConfig{
 		Shown: "./x", Path: "/bin/sh", Env: env, Timeout: time.Minute,
-		Place: func(*eval.Call) (*Place, error) {
+		Place: func(*eval.Call, []string) (*Place, error) {
 			leave := func([]byte) (eval.Integrity, error) { return "", nil }
 			return &Place{files.Invocation{Path: "/bin/sh", Args: []string{"-c", text}, Dir: dir}, nil, leave}, nil
 		},
@@ -122,12 +122,12 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, change := range map[string]func(*ProgramClient, *eval.Call){
 		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) {
-			p.cfg.Place = func(*eval.Call) (*Place, error) {
+			p.cfg.Place = func(*eval.Call, []string) (*Place, error) {
 				return &Place{files.Invocation{Path: missing}, nil, func([]byte) (eval.Integrity, error) { return "", nil }}, nil
 			}
 		},
 		"cannot be run: no room": func(p *ProgramClient, _ *eval.Call) {
-			p.cfg.Place = func(*eval.Call) (*Place, error) { return nil, errors.New("no room") }
+			p.cfg.Place = func(*eval.Call, []string) (*Place, error) { return nil, errors.New("no room") }
 		},
 		"the input of the program \"./x\" cannot be made: no words": func(_ *ProgramClient, c *eval.Call) {
 			c.To = &eval.Called{RequestMaker: target{errors.New("no words")}}

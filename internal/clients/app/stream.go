@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +22,26 @@ type assembly struct {
 	ending wire.StreamEnd
 	event  string // the name of the event that is added next
 	events []json.RawMessage
-	kept   int // bytes
+	kept   int   // bytes
+	broken error // of a line, which is the last one then
+}
+
+// lines reads an output whose lines are events, up to one that cannot be read.
+func (r *Reader) lines(out []byte, hidden *wire.Secrets) *assembly {
+	a, n := &assembly{Reader: r}, 0
+	for line := range bytes.Lines(bytes.TrimPrefix(out, bom)) {
+		n++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if _, err := a.Add(hidden.OutOfAnswer(line)); err != nil {
+			e := *eval.AsError(err)
+			e.Message = fmt.Sprintf("in line %d of the output: %s", n, e.Message)
+			a.broken = &e
+			return a
+		}
+	}
+	return a
 }
 
 // Name sets the name of the event that is added next, "" for none.
