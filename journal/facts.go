@@ -24,8 +24,10 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, SkippedEarly, Unused       bool   // out of the gate; not sent, or not used, since the verdict was known
-	Blocked                                 string // the reason of the first block, "" when nothing was
+	Quarantined, SkippedEarly, Unused       bool           // out of the gate; not sent, or not used, since the verdict was known
+	Blocked                                 string         // the reason of the first block, "" when nothing was
+	ErrorKind                               eval.ErrorKind // "" without an error
+	Attempts                                int            // to send for the answer; 0 for one from a cache
 	Tokens                                  int
 	LatencyMs                               float64
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
@@ -64,6 +66,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.Case = k.Case
 			f.Arm = k.Arm
 			f.Outcome = k.Outcome
+			f.ErrorKind = eval.ErrorKind(d.index.shapes[e.shape].errorKind)
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
 			f.Unused, f.At = e.flags&isUnused != 0, e.offset
@@ -93,7 +96,8 @@ type scannedFacts struct {
 }
 
 type answerTiming struct {
-	Answer string `json:"answer"`
+	Answer   string `json:"answer"`
+	Attempts int    `json:"attempts"`
 }
 
 type ratedResponse struct {
@@ -125,7 +129,7 @@ func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	*f = Facts{
 		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
 		RequestHash: again(f.RequestHash, s.RequestHash), FoldedHash: again(f.FoldedHash, s.FoldedHash),
-		Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
+		Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat, Attempts: s.Timing.Attempts,
 		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion), Answer: strings.Clone(s.Timing.Answer),
 		Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}

@@ -45,7 +45,11 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.cells(doc, cases), a.close())
+	err = a.cells(doc, cases)
+	if err == nil && cases {
+		err = a.nights(tx, doc)
+	}
+	return errors.Join(err, a.close())
 }
 
 // kept returns the form in which a run directory is stored: relative to the folder of the history if it is

@@ -63,12 +63,13 @@ type words struct {
 	tx           *sql.Tx
 	find, insert *sql.Stmt
 	ids          map[string]int64
+	texts        map[int64]string
 }
 
 func newWords(tx *sql.Tx) (*words, error) {
 	find, err1 := tx.Prepare("SELECT id FROM word WHERE text = ?")
 	insert, err2 := tx.Prepare("INSERT INTO word (text) VALUES (?)")
-	return &words{tx, find, insert, map[string]int64{}}, errors.Join(err1, err2)
+	return &words{tx, find, insert, map[string]int64{}, map[int64]string{}}, errors.Join(err1, err2)
 }
 
 func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Close()) }
@@ -87,7 +88,7 @@ func (w *words) know(text string) error {
 		}
 	}
 	if err == nil {
-		w.ids[text] = id
+		w.ids[text], w.texts[id] = id, text
 	}
 	return err
 }

@@ -52,12 +52,16 @@ func appendCell(b []byte, place int, c *journal.CaseSums, names map[string]int64
 	b = appendInts(b, c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.LatencyMs))
 	b = appendInts(b, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered, len(c.Metrics))
-	for _, m := range c.Metrics {
-		b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // row numbers
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Total))
-		b = appendInts(b, m.N)
+	for i := range c.Metrics {
+		b = appendMetric(b, &c.Metrics[i], names)
 	}
 	return b
+}
+
+func appendMetric(b []byte, m *journal.MetricSum, names map[string]int64) []byte {
+	b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // row numbers
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Total))
+	return appendInts(b, m.N)
 }
 
 func appendInts(b []byte, all ...int) []byte {
@@ -98,8 +102,12 @@ func (r *cellReader) cell(c *storedSums) {
 	c.Metered = r.int()
 	c.metrics = c.metrics[:0]
 	for n := r.int(); n > 0 && !r.bad; n-- {
-		c.metrics = append(c.metrics, cellMetric{int64(r.int()), eval.Sum{Total: r.float(), N: r.int()}})
+		c.metrics = append(c.metrics, r.metric())
 	}
+}
+
+func (r *cellReader) metric() cellMetric {
+	return cellMetric{int64(r.int()), eval.Sum{Total: r.float(), N: r.int()}}
 }
 
 func (r *cellReader) int() int {

@@ -100,6 +100,17 @@ CREATE INDEX look_candidate ON look (candidate, base);
 	// The trials of programs by integrity; 0 for runs from before this version.
 	"ALTER TABLE run ADD COLUMN clean INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN open INTEGER NOT NULL " +
 		"DEFAULT 0; ALTER TABLE run ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0",
+	// What the alarm over nights reads. part says why a run is only a part of its suites, '' when it is whole; a run from before
+	// this version has no night, nor has one whose answers did not come from a service. See night.go.
+	`CREATE TABLE night (
+  run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, part TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
+  versions TEXT NOT NULL, -- JSON: of the model, as the answers say
+  planned INTEGER NOT NULL, missing INTEGER NOT NULL, cached INTEGER NOT NULL, -- trials
+  data BLOB NOT NULL,
+  PRIMARY KEY (run, suite, arm)
+);
+CREATE TABLE kase (key BLOB PRIMARY KEY, name TEXT NOT NULL, tags TEXT NOT NULL) WITHOUT ROWID;
+`,
 }
 
 // withNames is the version from which runs have a name, commit and branch.
@@ -114,9 +125,12 @@ const withLooks = 5
 // withIntegrity is the version from which runs count the integrity of their trials.
 const withIntegrity = 6
 
+// withNights is the version from which runs are kept as nights.
+const withNights = 7
+
 // perRun lists the tables with rows of a run, except run itself.
 func perRun() []string {
-	return []string{"part", "model", "cell", "score", "total", "mean", "cells", "look"}
+	return []string{"part", "model", "cell", "score", "total", "mean", "cells", "look", "night"}
 }
 
 // foreign says why evalrun must not write to a file. The text follows the name of the file.
