@@ -31,9 +31,27 @@ type GateConfig struct {
 	Baseline  *BaselineRule `json:"baseline,omitempty"`
 	Best      *BestRule     `json:"best,omitempty"`
 	Judges    *JudgesRule   `json:"judges,omitempty"`
+	Drift     []DriftRule   `json:"drift,omitempty"`
+}
+
+// DriftRule wants a metric not to have got worse over the nights, on every arm.
+type DriftRule struct {
+	Metric string `json:"metric"` // MetricPass, or a named scorer
+	// Rate is the share of series of this many unchanged Runs in which there may be an alarm.
+	Rate float64 `json:"rate"`
+	Runs int     `json:"runs"`
+	// Nights selects the runs that are nights, such as label:nightly.
+	Nights string         `json:"nights"`
+	OnAlarm OnInconclusive `json:"onAlarm,omitempty"` // OnFail, which "" means, or OnWarn
+}
+
+// DefaultDrift is the rule of a suite that states no more than that it wants one.
+func DefaultDrift() DriftRule {
+	return DriftRule{Metric: MetricPass, Rate: 0.05, Runs: 90, Nights: "label:nightly"}
 }
 
 // JudgesOutcomes reports whether a rule decides which outcomes are good enough. Without one, each failed trial fails the gate.
+// DriftRule does so only where the run is a night.
 func (g *GateConfig) JudgesOutcomes() bool {
 	return g.PassRateMin != nil || len(g.Means)+len(g.Classification) > 0 || g.Baseline != nil || g.Best != nil
 }

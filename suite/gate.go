@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -34,6 +36,7 @@ func (l *loader) gate(n yaml.Node) {
 	l.gateBaseline(m.Get("baseline"))
 	l.gateBest(m.Get("best"))
 	g.Judges = gateJudges(m.Get("judges"))
+	g.Drift = drift(m.Get("drift"))
 	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
 		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
 	}
@@ -174,6 +177,36 @@ func gateJudges(n yaml.Node) *eval.JudgesRule {
 	return rule
 }
 
+// drift reads the rules about drift. Two about one metric would share the error rate of one.
+func drift(n yaml.Node) (out []eval.DriftRule) {
+	for _, one := range n.Items() {
+		m := one.Map(driftBlock().Names()...)
+		rule := eval.DefaultDrift()
+		if v := m.Get("metric"); !v.IsZero() {
+			rule.Metric = v.Str()
+		}
+		if v := m.Get("falseAlarms"); !v.IsZero() {
+			of := v.Map("rate", "runs")
+			if rate := of.Get("rate"); !rate.IsZero() {
+				rule.Rate = errorRate(rate)
+			}
+			rule.Runs = cmp.Or(of.Get("runs").Int(1, maxNights), rule.Runs)
+		}
+		if v := m.Get("runs"); !v.IsZero() {
+			rule.Nights = v.Str()
+			if s, ok := rundir.ParseSelector(rule.Nights); !ok || s.Latest {
+				v.Errorf("such as label:nightly, branch:main or name:nightly*", "`%s` selects no runs", rule.Nights)
+			}
+		}
+		rule.OnAlarm = yaml.WordOf(m.Get("onAlarm"), eval.OnFail, eval.OnWarn)
+		if slices.ContainsFunc(out, func(d eval.DriftRule) bool { return d.Metric == rule.Metric }) {
+			one.Errorf("remove one of them", "two rules are about the drift of `%s`", rule.Metric)
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
 // checkGateArm reports a comparison with an arm that does not exist, or that is the only one.
 func (l *loader) checkGateArm(rule yaml.Node, arm string) {
 	if !rule.IsMapping() || arm == "" {
@@ -231,6 +264,11 @@ func (l *loader) checkMetrics(gate yaml.Node) {
 	}
 	of := l.metricNames.means()
 	for e := range gate.Map().Entries() {
+		if e.Name() == "drift" {
+			for _, one := range e.Value.Items() {
+				l.checkDrifting(one)
+			}
+		}
 		if !e.Value.IsMapping() {
 			continue
 		}
@@ -266,6 +304,21 @@ func checkRanked(n yaml.Node, of []string) {
 		return
 	}
 	checkNamed(n, name, by)
+}
+
+// checkDrifting wants a metric of single answers, whose values lie between 0 and 1.
+func (l *loader) checkDrifting(rule yaml.Node) {
+	if !rule.IsMapping() || !rule.Map().Get("metric").IsScalar() {
+		return
+	}
+	n, by := rule.Map().Get("metric"), append([]string{eval.MetricPass}, l.metricNames.scorers...)
+	switch known, _ := l.Metrics(); {
+	case slices.Contains(by, n.Written()):
+	case slices.Contains(known, n.Written()):
+		n.Errorf("it takes "+strings.Join(by, ", "), "`drift` does not take `%s`, whose values have no known range", n.Written())
+	default:
+		checkNamed(n, n.Written(), by)
+	}
 }
 
 func gateMetrics(rule yaml.Node, check func(n yaml.Node, name string)) {

@@ -38,6 +38,7 @@ func gateBlock() yaml.Block {
 		key("integrity", yaml.Word(string(eval.Clean)), "clean: every trial of a program ran in a sandbox, and gave away no decoy."),
 		key("best", bestBlock().Shape(), "The arm that has to be among the best of the suite."),
 		key("judges", judgesBlock().Shape(), "How far the judges must agree with people's labels on every arm, by lower bounds."),
+		key("drift", yaml.OneOrMore(driftBlock().Shape()), "The metrics that must not get worse over the nights, on every arm."),
 	)}
 }
 
@@ -61,6 +62,21 @@ func judgesBlock() yaml.Block {
 		key("sensitivity", share(), "The least share of the answers passed by people that a judge passes."),
 		key("specificity", share(), "The least share of the answers failed by people that a judge fails."),
 		key("kappa", share(), "The least Cohen's kappa."),
+	}}
+}
+
+// maxNights is the most runs over which false alarms may be counted.
+const maxNights = 10_000
+
+func driftBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("metric", yaml.Text, "pass (the default), or a named scorer."),
+		key("falseAlarms", yaml.Block{Keys: []yaml.Key{
+			key("rate", yaml.Number(0, MaxAlpha), "The share of unchanged series that may have an alarm; 0.05 when not given."),
+			key("runs", yaml.Int(1, maxNights), "The nights in such a series; 90 when not given."),
+		}}.Shape(), "How often the alarm may be false."),
+		key("runs", yaml.Text, "The runs that are nights: label:nightly when not given, or another selector of runs."),
+		key("onAlarm", yaml.WordShape(eval.OnFail, eval.OnWarn), "What an alarm makes of the gate; fail when not given."),
 	}}
 }
 
