@@ -191,6 +191,10 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	if err != nil { // not bad input: something was sent
 		return nil, errors.Join(broken, eval.Incomplete("%w", err))
 	}
+	gate.JudgeDrift(in, doc)
+	if err := doc.KeepDrift(); err != nil {
+		o.emit(Problem{err})
+	}
 	gate.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {

@@ -32,6 +32,9 @@ type Document struct {
 	// Judges are the judges whose scores the run has, by arm. The caller that applies the rules fills them in.
 	Judges []eval.MeasuredJudge
 
+	// Drift is what the nights up to the run say, by suite, rule and arm. The caller that applies the rules fills it in.
+	Drift []Drift
+
 	Summary Summary
 	Damaged []string // the damaged lines, which were left out
 	Running bool     // a process still writes to the run

@@ -149,7 +149,14 @@ const (
 	ruleMean           = "mean "
 	ruleClassification = "classification "
 	ruleJudges         = "judges "
+	ruleDrift          = "drift "
 )
+
+// RuleDrift names the rule about a metric over the nights.
+func RuleDrift(metric string) RuleName { return RuleName(ruleDrift + metric) }
+
+// IsDrift reports whether the rule is about a metric over the nights.
+func (n RuleName) IsDrift() bool { return strings.HasPrefix(string(n), ruleDrift) }
 
 // RuleMean names the rule about the mean of a metric.
 func RuleMean(metric string) RuleName { return RuleName(ruleMean + metric) }

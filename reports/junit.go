@@ -205,7 +205,7 @@ func cellsOn(d *journal.Document, suite, arm string) iter.Seq[journal.Row] {
 	}
 }
 
-// rules writes rules as cases that failed, or that could not be scored.
+// rules writes rules as cases that failed, or that could not be scored; a rule about drift that holds is one that passed.
 func (j *junit) rules(rules []journal.GateRule, class string) error {
 	for i := range rules {
 		one := junitCase{Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0)}
@@ -214,9 +214,10 @@ func (j *junit) rules(rules []journal.GateRule, class string) error {
 			lines = []string{overview.NotGated + ": " + rules[i].Why}
 		}
 		problem := &junitProblem{lines[0], "gate", shorten(strings.Join(lines, "\n"), maxJUnitText)}
-		if j.gate.IsError(&rules[i]) {
+		switch {
+		case j.gate.IsError(&rules[i]):
 			one.Error = problem
-		} else {
+		case !rules[i].Standing.Holds():
 			one.Failure = problem
 		}
 		if err := j.element(one); err != nil {

@@ -167,7 +167,11 @@ func (m *markdown) gate() {
 		return
 	}
 	var held, shown, left int
+	m.drift()
 	for _, r := range rules {
+		if r.RuleName.IsDrift() {
+			continue
+		}
 		if r.Standing == journal.RuleHolds {
 			held++
 			continue

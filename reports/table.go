@@ -66,6 +66,7 @@ func (t *table) verdictAlone() {
 	for _, line := range overview.OriginNotes(t.d) {
 		t.wrapped("", line)
 	}
+	t.drift()
 }
 
 // full writes all of a table except its end.

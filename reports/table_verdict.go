@@ -134,7 +134,11 @@ func (t *table) gate() {
 			"gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit,
 		))
 	}
+	t.drift()
 	for _, r := range t.d.Gate().Rules {
+		if r.RuleName.IsDrift() {
+			continue
+		}
 		switch r.Standing {
 		case journal.RuleBroken:
 			t.wrapped("", "gate: "+t.ruleWords(&r))
@@ -149,6 +153,13 @@ func (t *table) gate() {
 	}
 	for _, line := range overview.GateNotes(t.d) {
 		t.wrapped("", line)
+	}
+}
+
+// drift says what the nights say, whatever it is.
+func (t *table) drift() {
+	for i := range t.d.Drift {
+		t.nights(&t.d.Drift[i])
 	}
 }
 

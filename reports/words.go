@@ -36,7 +36,7 @@ func ruleWords(r journal.GateRule) string {
 		return fmt.Sprintf("%s: %s in total: %s", where, verdictWords[r.Verdict()], r.Why)
 	case journal.RuleBest:
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
-	case journal.RuleJudged:
+	case journal.RuleJudged, journal.RuleDrift(strings.TrimPrefix(string(r.RuleName), string(journal.RuleDrift("")))):
 		return where + ": " + r.Why
 	case overview.RuleComplete:
 		return r.Why
@@ -126,6 +126,9 @@ func flipNote(f *compare.Flip) string {
 // verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,
 // and the figures of each metric. Other rules have one line, and those about judged values the judges.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
+	if f := overview.DriftOf(d, r); f != nil {
+		return append([]string{overview.DriftTitle(f)}, overview.DriftLines(f, false)...)
+	}
 	if r.RuleName != journal.RuleBaseline || d.Comparison() == nil {
 		return append([]string{ruleWords(*r)}, judgesOf(d, r)...)
 	}

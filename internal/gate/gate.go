@@ -81,6 +81,7 @@ func (r *rulings) apply(g *eval.GateConfig, compares bool) {
 		if g.Best != nil {
 			r.best(g.Best)
 		}
+		r.drift()
 	case c.Fail > 0:
 		r.codes = append(r.codes, eval.CodeFailed)
 	case c.Error > 0:
@@ -119,7 +120,7 @@ func (r *rulings) values(g *eval.GateConfig) {
 		}
 	}
 	r.share(journal.RuleErrors, r.suite.Gated.Error, g.MostErrors(), eval.CodeIncomplete)
-	if g.FailuresMax != nil && !g.JudgesOutcomes() {
+	if g.FailuresMax != nil && !g.JudgesOutcomes() && !r.isNight() {
 		r.share(journal.RuleFailures, r.suite.Gated.Fail, *g.FailuresMax, eval.CodeFailed) // `failures: allowed` leaves it out
 	}
 	if g.BlockedMax != nil {

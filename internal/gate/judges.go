@@ -12,9 +12,15 @@ import (
 	"github.com/evalrun/evalrun/scorers/labels"
 )
 
-// ApplyIn is Apply, with the judges of the run measured by the labels in a folder.
+// ApplyIn is Apply, with the judges of the run measured by the labels in a folder, and its nights by the history there.
 func ApplyIn(in rundir.Dir, d *journal.Document) {
 	MeasureJudges(in, d)
+	if kept, err := d.KeptDrift(); err == nil && d.Drift == nil {
+		d.Drift = kept
+	}
+	if d.Drift == nil {
+		JudgeDrift(in, d)
+	}
 	Apply(d)
 }
 

@@ -27,8 +27,8 @@ func Rules(d *journal.Document) []journal.GateRule {
 // HasPassed reports whether a gate was applied and its exit code is 0.
 func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == eval.CodeOK }
 
-// GateCases are broken rules that no failed case shows, such as one about latency. Formats that only have
-// cases report each as one more failed case. An unfinished run has one too.
+// GateCases are broken rules that no failed case shows, such as one about latency, and all rules about drift. Formats that only
+// have cases report each as one more case. An unfinished run has one too.
 //
 // If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
 // green ones, and take that for a pass.
@@ -52,7 +52,7 @@ func NewGateCases(d *journal.Document) GateCases {
 		}
 	}
 	for _, rule := range Rules(d) {
-		if of := d.Summary.Suite(rule.Suite); !rule.Standing.Holds() && !shown(&rule, of) {
+		if of := d.Summary.Suite(rule.Suite); rule.RuleName.IsDrift() || !rule.Standing.Holds() && !shown(&rule, of) {
 			g.add(&rule, of)
 		}
 	}
@@ -84,9 +84,10 @@ func (g *GateCases) Of(suite, arm string) []journal.GateRule {
 func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.CaseCounts {
 	for i := range rules {
 		c.Tests++
-		if g.IsError(&rules[i]) {
+		switch {
+		case g.IsError(&rules[i]):
 			c.Errors++
-		} else {
+		case !rules[i].Standing.Holds():
 			c.Failures++
 		}
 	}
@@ -95,7 +96,8 @@ func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.C
 
 // IsError reports whether the case of a rule is an error: something was not judged.
 func (g *GateCases) IsError(rule *journal.GateRule) bool {
-	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName.IsJudges() || rule.RuleName == RuleComplete
+	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName.IsJudges() || rule.RuleName == RuleComplete ||
+		rule.RuleName.IsDrift() && !rule.Standing.Holds() && strings.HasPrefix(rule.Why, cannotTell)
 }
 
 // shown reports whether failed or unscored cases of the suite already show why a rule is broken.
@@ -124,8 +126,12 @@ func armAt(s *journal.SuiteSummary, name string) int {
 
 // GateCase returns the name of the case for a rule.
 func GateCase(rule *journal.GateRule) string {
-	if rule.RuleName == "" {
+	switch {
+	case rule.RuleName == "":
 		return "gate"
+	case rule.RuleName.IsDrift():
+		_, metric, _ := strings.Cut(string(rule.RuleName), " ")
+		return fmt.Sprintf("drift: %s %s", metric, rule.Arm)
 	}
 	return strings.TrimSpace(fmt.Sprintf("gate: %s %s", rule.RuleName, rule.Arm))
 }

@@ -118,7 +118,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRunStatus(d),
 		Totals:  newTotals(d),
 		Arms:    []armFigures{}, FailingTags: FailingTags(d),
-		Gate: applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
+		Gate: applied(d.Gate()), Comparison: gateComparison(d), Drift: d.Drift, Ranking: d.Ranking(), Race: RaceOf(d),
 	}
 	if d.Gate() == nil {
 		out.NotApplied = NotApplied

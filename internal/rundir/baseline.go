@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -37,38 +38,82 @@ type baseline struct {
 	Before   []baseline      `json:"before,omitempty"`   // its predecessors, the oldest first; they have no path
 }
 
-// Baselines reads the named baselines; none if the file is missing.
-func (d Dir) Baselines() (map[string]baseline, error) {
-	named := map[string]baseline{}
+// names is the file with the names of baselines. Acknowledged is a list under the key drift, where each baseline is an object.
+type names struct {
+	baselines    map[string]baseline
+	acknowledged []Acknowledgement
+}
+
+// acknowledgedKey is the key of the acknowledgements among the names of baselines.
+const acknowledgedKey = "drift"
+
+func (n *names) UnmarshalJSON(data []byte) error {
+	n.baselines = map[string]baseline{} // also where the file is the JSON value null
+	var all map[string]json.RawMessage
+	err := json.Unmarshal(data, &all)
+	for name, one := range all {
+		if name == acknowledgedKey && bytes.HasPrefix(one, []byte("[")) {
+			err = errors.Join(err, json.Unmarshal(one, &n.acknowledged))
+			continue
+		}
+		var b baseline
+		err = errors.Join(err, json.Unmarshal(one, &b))
+		n.baselines[name] = b
+	}
+	return err
+}
+
+func (n *names) MarshalJSON() ([]byte, error) {
+	all := map[string]any{}
+	for name, b := range n.baselines {
+		all[name] = b
+	}
+	if len(n.acknowledged) > 0 {
+		all[acknowledgedKey] = n.acknowledged
+	}
+	return json.Marshal(all)
+}
+
+func (d Dir) names() (*names, error) {
 	if err := d.unlinked(baselinesFile); err != nil {
 		return nil, err
 	}
 	data, err := files.ReadFile(d.Join(baselinesFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return named, nil
+		return &names{baselines: map[string]baseline{}}, nil
 	}
+	all := &names{}
 	if err == nil {
-		err = json.Unmarshal(data, &named)
+		err = json.Unmarshal(data, all)
 	}
 	if err != nil {
 		return nil, eval.BadInput("%s cannot be read: %w", baselinesFile, err)
 	}
-	for name, b := range named {
+	for name, b := range all.baselines {
 		if b.Path == "" {
 			return nil, eval.BadInput(
 				"%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", baselinesFile, name, name,
 			)
 		}
 	}
-	if named == nil { // the file is the JSON value null
-		named = map[string]baseline{}
+	return all, nil
+}
+
+// Baselines reads the named baselines; none if the file is missing.
+func (d Dir) Baselines() (map[string]baseline, error) {
+	all, err := d.names()
+	if err != nil {
+		return nil, err
 	}
-	return named, nil
+	return all.baselines, nil
 }
 
 func checkBaselineName(name string) error {
 	if name == latest {
 		return eval.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
+	}
+	if name == acknowledgedKey {
+		return eval.BadInput("invalid baseline name: %s keeps the acknowledged alarms under that key; choose another one, such as main", baselinesFile)
 	}
 	if !baselineName.MatchString(name) {
 		return eval.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)
@@ -99,7 +144,7 @@ func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := d.Baselines()
+	all, err := d.names()
 	if err != nil {
 		return nil, err
 	}
@@ -112,20 +157,20 @@ func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	if b.Outcomes, err = outcomesOf(doc); err != nil {
 		return nil, eval.BadInput("the run %s cannot be read: %w", run, err)
 	}
-	d.succeed(&b, named[name])
-	named[name] = b
-	if err := d.writeBaselines(named); err != nil {
-		return nil, eval.BadInput("%s cannot be written: %w", baselinesFile, err)
-	}
-	return &b, nil
+	d.succeed(&b, all.baselines[name])
+	all.baselines[name] = b
+	return &b, d.write(all)
 }
 
-func (d Dir) writeBaselines(named map[string]baseline) error {
-	data, err := json.MarshalIndent(named, "", "  ")
-	if err != nil {
-		return err
+func (d Dir) write(all *names) error {
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err == nil {
+		err = files.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 	}
-	return files.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	if err != nil {
+		return eval.BadInput("%s cannot be written: %w", baselinesFile, err)
+	}
+	return nil
 }
 
 // partOf says what made a run one of a part of its suites, "" when it ran all of them.

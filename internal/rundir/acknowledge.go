@@ -1,0 +1,43 @@
+package rundir
+
+import (
+	"time"
+
+	"github.com/evalrun/evalrun/compare"
+)
+
+// Acknowledgement is what somebody said of an alarm over nights. It is kept with the names of baselines, which users commit.
+type Acknowledgement struct {
+	Run    string                 `json:"run"`   // whose alarm it is
+	RunAt  string                 `json:"runAt"` // when that run began (RFC 3339, UTC)
+	From   string                 `json:"from"`  // when the run of the night began that the alarm named as the start
+	Suite  string                 `json:"suite"`
+	Arm    string                 `json:"arm"`
+	Metric string                 `json:"metric"`
+	As     compare.AcknowledgedAs `json:"as"`
+	SetAt  string                 `json:"setAt"`
+	By     string                 `json:"by,omitempty"`
+	Reason string                 `json:"reason,omitempty"`
+}
+
+// Acknowledged lists the acknowledgements, the oldest first; none without a file.
+func (d Dir) Acknowledged() ([]Acknowledgement, error) {
+	all, err := d.names()
+	if err != nil {
+		return nil, err
+	}
+	return all.acknowledged, nil
+}
+
+// Acknowledge adds acknowledgements, with the time.
+func (d Dir) Acknowledge(add ...Acknowledgement) error {
+	all, err := d.names()
+	if err != nil {
+		return err
+	}
+	for _, a := range add {
+		a.SetAt = time.Now().UTC().Format(time.RFC3339)
+		all.acknowledged = append(all.acknowledged, a)
+	}
+	return d.write(all)
+}

@@ -1,0 +1,29 @@
+package reports
+
+import (
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// nights says what the nights of an arm say.
+func (t *screen) nights(f *journal.Drift) {
+	t.folded("", overview.DriftTitle(f), 1)
+	for i, line := range overview.DriftLines(f, t.o.Verbose) {
+		indent := "        "
+		if i == 0 {
+			indent = ""
+		}
+		t.folded(indent, line, 4)
+	}
+}
+
+// drift says what the nights say of each arm, in a list.
+func (m *markdown) drift() {
+	for i := range m.d.Drift {
+		f := &m.d.Drift[i]
+		m.add("- %s\n", codeOf(overview.DriftTitle(f), maxMdReason))
+		for _, line := range overview.DriftLines(f, false) {
+			m.add("  - %s\n", codeOf(line, maxMdReason))
+		}
+	}
+}
