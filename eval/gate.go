@@ -41,7 +41,7 @@ type DriftRule struct {
 	Rate float64 `json:"rate"`
 	Runs int     `json:"runs"`
 	// Nights selects the runs that are nights, such as label:nightly.
-	Nights string         `json:"nights"`
+	Nights  string         `json:"nights"`
 	OnAlarm OnInconclusive `json:"onAlarm,omitempty"` // OnFail, which "" means, or OnWarn
 }
 

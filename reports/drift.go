@@ -1,9 +1,23 @@
 package reports
 
 import (
+	"io"
+
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
+
+// Drift writes what the nights of arms say.
+func Drift(w io.Writer, all []journal.Drift, o Options) error {
+	t := newScreen(nil, o)
+	if len(all) == 0 {
+		t.line("no nights yet: the history is empty")
+	}
+	for i := range all {
+		t.nights(&all[i])
+	}
+	return t.writeTo(w)
+}
 
 // nights says what the nights of an arm say.
 func (t *screen) nights(f *journal.Drift) {

@@ -2,19 +2,26 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
 )
 
 type historyOptions struct {
 	runs.HistoryOptions
 	rebuild bool
 	json    bool
+	drift   bool
+
+	acknowledge, as, reason string
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -37,11 +44,54 @@ func (a *app) historyCommand() *cobra.Command {
 	o.Limit = 20
 	flags.Positive(fs, &o.Limit, "limit", "show the newest `N` runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
+	fs.BoolVar(&o.drift, "drift", false, "say whether a metric got worse over the nights, and since when")
+	fs.StringVar(&o.acknowledge, "acknowledge", "", "acknowledge the alarms that stand at `RUN`")
+	fs.StringVar(&o.as, "as", "", "with --acknowledge: what the alarm was, `WORD` level, outage or nothing")
+	fs.StringVar(&o.reason, "reason", "", "with --acknowledge: keep `TEXT` next to it in baselines.json")
 	flags.JSON(fs, &o.json)
 	return cmd
 }
 
+// nights says what the nights say, or acknowledges an alarm.
+func (a *app) nights(o historyOptions) error {
+	if o.acknowledge != "" {
+		found, err := a.runs.Acknowledge(o.acknowledge, o.as, o.reason, a.getenv)
+		for i := range found {
+			f := &found[i]
+			fmt.Fprintf(a.out, "acknowledged as %s: %s of %s on %s, since night %d\n", o.as, f.Metric, f.Suite, f.Arm, f.Start)
+		}
+		if err == nil {
+			fmt.Fprintln(a.out, "commit baselines.json, so that other machines know it")
+		}
+		return err
+	}
+	found, err := a.runs.Drift(o.HistoryOptions)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = a.screen().JSON(map[string]any{"version": 1, "drift": found})
+	} else {
+		err = a.runs.WriteDrift(a.screen(), found)
+	}
+	lost := slices.ContainsFunc(found, func(f journal.Drift) bool {
+		return f.State == compare.DriftLost && f.OnAlarm != eval.OnWarn
+	})
+	if err == nil && lost {
+		err = exitWith(eval.CodeFailed)
+	}
+	return err
+}
+
 func (a *app) history(dirs []string, o historyOptions) error {
+	switch {
+	case o.acknowledge == "" && o.as+o.reason != "":
+		return eval.BadInput("--as and --reason are about an alarm: add --acknowledge RUN")
+	case (o.drift || o.acknowledge != "") && (o.rebuild || len(dirs)+len(o.Cases) > 0):
+		return eval.BadInput("--drift and --acknowledge take --suite, --arm and --metric: the suite says which runs are nights")
+	case o.drift || o.acknowledge != "":
+		return a.nights(o)
+	}
 	if !o.rebuild {
 		o.Named = dirs
 	}

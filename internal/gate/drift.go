@@ -57,6 +57,106 @@ func JudgeDrift(in rundir.Dir, d *journal.Document) {
 	}
 }
 
+// PastDrift is what the nights of the history say, up to a run or, where that is nil, up to the newest, by the rules of the
+// newest run of each suite. A suite without rules has the usual one.
+func PastDrift(in rundir.Dir, until *eval.Run, suites, arms, metrics eval.Patterns) ([]journal.Drift, error) {
+	w, err := watchNights(in)
+	if err != nil || w.store == nil {
+		return nil, err
+	}
+	defer w.close()
+	w.until = until
+	runs, err := w.store.Runs(history.RunFilter{Suites: suites})
+	if err != nil {
+		return nil, err
+	}
+	out := []journal.Drift{}
+	for _, of := range newestArms(runs) {
+		rules, err := w.store.DriftRules(of.Suite, of.Arm)
+		if err != nil {
+			return nil, err
+		}
+		if len(rules) == 0 {
+			rules = []eval.DriftRule{eval.DefaultDrift()}
+		}
+		for _, rule := range rules {
+			if !arms.Match(of.Arm) || !metrics.Match(rule.Metric) {
+				continue
+			}
+			f := journal.Drift{Suite: of.Suite, Metric: rule.Metric, Arm: of.Arm, OnAlarm: rule.OnAlarm, Watched: of.arms * len(rules)}
+			if err := w.judge(rule, &f); err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// armOfSuite is an arm of a suite that has so many.
+type armOfSuite struct {
+	history.ArmRecord
+	arms int
+}
+
+// newestArms are the arms of the newest run of each suite, in the order of the suites.
+func newestArms(runs []history.RunRecord) (out []armOfSuite) {
+	seen := map[string]bool{}
+	for _, run := range slices.Backward(runs) {
+		arms := map[string]int{}
+		for _, a := range run.Arms {
+			arms[a.Suite]++
+		}
+		for _, a := range run.Arms {
+			if !seen[a.Suite] {
+				out = append(out, armOfSuite{a, arms[a.Suite]})
+			}
+		}
+		for name := range arms {
+			seen[name] = true
+		}
+	}
+	slices.SortStableFunc(out, func(a, b armOfSuite) int { return strings.Compare(a.Suite, b.Suite) })
+	return out
+}
+
+// Acknowledge keeps what somebody says of the alarms that stand at a run of the history, and returns them.
+func Acknowledge(in rundir.Dir, run string, say rundir.Acknowledgement) ([]journal.Drift, error) {
+	store, err := in.ReadHistory()
+	if err != nil || store == nil {
+		return nil, cmp.Or(err, eval.BadInput("there is no history yet, and so no alarm"))
+	}
+	all, err := store.Runs(history.RunFilter{})
+	_ = store.Close() // it was only read
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(r history.RunRecord) bool { return r.ID == run })
+	if at < 0 {
+		return nil, eval.BadInput("the history has no run %s: the line of the alarm has its id", run)
+	}
+	r := &all[at]
+	until := &eval.Run{ID: r.ID, StartedAt: r.StartedAt, Name: r.Name, Commit: r.Commit, Branch: r.Branch, Labels: r.Labels}
+	found, err := PastDrift(in, until, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var lost []journal.Drift
+	var add []rundir.Acknowledgement
+	for _, f := range found {
+		if f.State != compare.DriftLost {
+			continue
+		}
+		one := say
+		one.Run, one.RunAt, one.From, one.Suite, one.Arm, one.Metric = run, r.StartedAt, f.StartAt[0], f.Suite, f.Arm, f.Metric
+		lost, add = append(lost, f), append(add, one)
+	}
+	if len(add) == 0 {
+		return nil, eval.BadInput("no alarm stands at the run %s: there is nothing to acknowledge", run)
+	}
+	return lost, in.Acknowledge(add...)
+}
+
 // isNight reports whether a rule about drift judges the outcomes of the suite: the run is one of its nights.
 func (r *rulings) isNight() bool {
 	return slices.ContainsFunc(r.doc.Drift, func(f journal.Drift) bool { return f.Suite == r.suite.Name && f.State != "" })
@@ -91,7 +191,7 @@ type nightWatch struct {
 	in      rundir.Dir
 	store   *history.Store // nil without a history
 	known   []rundir.Acknowledgement
-	until   *eval.Run                     // the newest night; nil for the newest of the history
+	until   *eval.Run                    // the newest night; nil for the newest of the history
 	tonight map[[2]string]*history.Night // its arms
 }
 
@@ -154,7 +254,7 @@ func (w *nightWatch) read(selects rundir.Selector, f *journal.Drift) (all []hist
 				later++
 				return false
 			}
-			return fits && (w.until == nil || r.ID != w.until.ID)
+			return fits && (w.tonight == nil || r.ID != w.until.ID)
 		})
 		if err != nil {
 			return nil, err
@@ -209,7 +309,7 @@ func (w *nightWatch) whyNot(f *journal.Drift) string {
 type nightSeries struct {
 	compare.DriftSeries
 	nights  []history.Night
-	keys    []string // of the cases
+	keys    []string   // of the cases
 	changes [][]string // what changed on each night, in words
 }
 
@@ -424,6 +524,8 @@ func (s *nightSeries) tags(start int, labels map[string]history.CaseLabel) (out 
 			out = append(out, journal.TagLoss{Tag: tag, Points: 100 * (since - before)})
 		}
 	}
-	slices.SortFunc(out, func(a, b journal.TagLoss) int { return cmp.Or(cmp.Compare(a.Points, b.Points), cmp.Compare(a.Tag, b.Tag)) })
+	slices.SortFunc(out, func(a, b journal.TagLoss) int {
+		return cmp.Or(cmp.Compare(a.Points, b.Points), cmp.Compare(a.Tag, b.Tag))
+	})
 	return out[:min(len(out), 5)]
 }

@@ -33,6 +33,8 @@ type Overview struct {
 	NotApplied string        `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
 	Comparison *comparedGate `json:"comparison,omitempty"`
+	// Drift is what the nights up to the run say, in suites with a rule about them.
+	Drift []journal.Drift `json:"drift,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
 	Ranking []compare.Ranking `json:"ranking,omitempty"`
 	// Race is set in a run with --race.

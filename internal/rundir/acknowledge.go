@@ -1,6 +1,10 @@
 package rundir
 
 import (
+	"cmp"
+	"context"
+	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
@@ -40,4 +44,13 @@ func (d Dir) Acknowledge(add ...Acknowledgement) error {
 		all.acknowledged = append(all.acknowledged, a)
 	}
 	return d.write(all)
+}
+
+// UserName is who uses the folder: the name that git writes into commits, or else the name of the account.
+func (d Dir) UserName(getenv func(string) string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	git := exec.CommandContext(ctx, "git", "-C", d.Abs(""), "config", "--get", "user.name") //nolint:gosec // -C takes the folder as its value
+	out, _ := git.Output()                                                                  // without git, the account's name is used
+	return cmp.Or(strings.TrimSpace(string(out)), strings.TrimSpace(getenv("USER")), strings.TrimSpace(getenv("USERNAME")))
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +41,7 @@ func newLabelling(o *Options) (*labelling, error) {
 	}
 	who := strings.TrimSpace(o.As)
 	if who == "" {
-		who = userName(o.Dir.Abs(""), o.Getenv)
+		who = o.Dir.UserName(o.Getenv)
 	}
 	if err := labels.CheckWho(who); err != nil {
 		return nil, eval.BadInput("who labels? %w: name yourself by --as NAME", err)
@@ -291,15 +290,6 @@ func (s *Server) append(ctx context.Context, r *eval.Result, given *sent) error 
 		Who:        s.labelling.who,
 		At:         time.Now().UTC().Format(time.RFC3339),
 	})
-}
-
-// userName is the default for --as: the name that git writes into commits, or else the name of the account.
-func userName(dir string, getenv func(string) string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	git := exec.CommandContext(ctx, "git", "-C", dir, "config", "--get", "user.name") //nolint:gosec // -C takes the folder as its value
-	out, _ := git.Output()                                                            // without git, the account's name is used
-	return cmp.Or(strings.TrimSpace(string(out)), strings.TrimSpace(getenv("USER")), strings.TrimSpace(getenv("USERNAME")))
 }
 
 // labelledTrials lists trials by their index in the plan: Yes has labelled trials, and No the trials that

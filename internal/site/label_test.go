@@ -321,9 +321,9 @@ func TestUserNameIsThatOfGitOrTheAccount(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "config"))
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 	account := func(name string) string { return map[string]string{"USER": "ada"}[name] }
-	expect.Same(t, "without git's", userName(dir, account), "ada")
+	expect.Same(t, "without git's", rundir.At(dir).UserName(account), "ada")
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "config"), []byte("[user]\n\tname = Ada Lovelace\n"), 0o600))
-	expect.Same(t, "with git's", userName(dir, account), "Ada Lovelace")
+	expect.Same(t, "with git's", rundir.At(dir).UserName(account), "Ada Lovelace")
 }
 
 // The page of labels counts answers, people and agreement, and reports what is wrong with a file.

@@ -20,8 +20,9 @@ import (
 type Night struct {
 	Run RunRecord // without its parts
 	// Part says why the run does not count as a night, such as "selection"; "" when it does. It has no cases then.
-	Part string
-	Tool string // the version of evalrun
+	Part  string
+	Tool  string           // the version of evalrun
+	Rules []eval.DriftRule // of the suite
 	// Model is the model that was asked; Versions are those that the answers name, none where they do not.
 	Model    string
 	Versions []string
@@ -109,6 +110,9 @@ func nightsOf(d *journal.Document) (map[armOfNight]*nightInReading, error) {
 	for _, s := range d.Summary.Suites {
 		for i := range s.Arms {
 			n := &nightInReading{Night: Night{Run: head, Part: part, Tool: d.Run.Tool}, places: map[string]int{}}
+			if g := d.Run.Suite(s.Name).Gate; g != nil {
+				n.Rules = g.Drift
+			}
 			target, _, _ := strings.Cut(s.Arms[i].Name, "/")
 			if t := d.Run.Target(s.Name, target); t != nil {
 				n.Model = cmp.Or(t.Model, t.App)
@@ -201,8 +205,9 @@ func (a *adder) nights(tx *sql.Tx, d *journal.Document) error {
 }
 
 func (a *adder) night(tx *sql.Tx, key [2]int64, n *nightInReading) error {
-	versions, err := wirejson.Marshal(n.Versions)
-	if err != nil {
+	versions, err1 := wirejson.Marshal(n.Versions)
+	rules, err2 := wirejson.Marshal(n.Rules)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	data := []byte{}
@@ -229,8 +234,8 @@ func (a *adder) night(tx *sql.Tx, key [2]int64, n *nightInReading) error {
 		}
 	}
 	_, err = tx.Exec(
-		"INSERT INTO night (run, suite, arm, part, tool, model, versions, planned, missing, cached, data) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-		a.run, key[0], key[1], n.Part, n.Tool, n.Model, string(versions), n.Planned, n.Missing, n.Cached, data,
+		"INSERT INTO night (run, suite, arm, part, tool, model, rules, versions, planned, missing, cached, data) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+		a.run, key[0], key[1], n.Part, n.Tool, n.Model, string(rules), string(versions), n.Planned, n.Missing, n.Cached, data,
 	)
 	return err
 }
@@ -318,19 +323,39 @@ func (s *Store) Nights(suite, arm string, most int, choose func(*RunRecord) bool
 	return out, nil
 }
 
+// DriftRules are the rules about drift of the newest run of an arm; none where they are not known.
+func (s *Store) DriftRules(suite, arm string) (rules []eval.DriftRule, err error) {
+	if version, err := versionOf(s.db); err != nil || version < withNights {
+		return nil, s.explain(err)
+	}
+	var text string
+	ctx, cancel := bounded()
+	defer cancel()
+	err = s.db.QueryRowContext(ctx, `SELECT n.rules FROM night n JOIN run r ON r.n = n.run
+WHERE n.suite = (SELECT id FROM word WHERE text = ?) AND n.arm = (SELECT id FROM word WHERE text = ?)
+ORDER BY r.started DESC, r.id DESC LIMIT 1`, suite, arm).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &rules)
+	}
+	return rules, s.explain(err)
+}
+
 const whereArm = " WHERE run = ? AND suite = (SELECT id FROM word WHERE text = ?) AND arm = (SELECT id FROM word WHERE text = ?)"
 
 func (s *Store) nightOf(run int64, suite, arm string, names map[int64]string) (*Night, error) {
 	n := &Night{}
-	var versions string
+	var versions, rules string
 	var data []byte
 	ctx, cancel := bounded()
 	defer cancel()
 	err := s.db.QueryRowContext(
-		ctx, "SELECT part, tool, model, versions, planned, missing, cached, data FROM night"+whereArm, run, suite, arm,
-	).Scan(&n.Part, &n.Tool, &n.Model, &versions, &n.Planned, &n.Missing, &n.Cached, &data)
+		ctx, "SELECT part, tool, model, rules, versions, planned, missing, cached, data FROM night"+whereArm, run, suite, arm,
+	).Scan(&n.Part, &n.Tool, &n.Model, &rules, &versions, &n.Planned, &n.Missing, &n.Cached, &data)
 	if err == nil {
-		err = json.Unmarshal([]byte(versions), &n.Versions)
+		err = errors.Join(json.Unmarshal([]byte(versions), &n.Versions), json.Unmarshal([]byte(rules), &n.Rules))
 	}
 	if err == nil {
 		n.Cases, err = s.nightCases(data, names)

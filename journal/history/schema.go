@@ -104,6 +104,7 @@ CREATE INDEX look_candidate ON look (candidate, base);
 	// this version has no night, nor has one whose answers did not come from a service. See night.go.
 	`CREATE TABLE night (
   run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, part TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
+  rules TEXT NOT NULL, -- JSON: the suite's own about drift
   versions TEXT NOT NULL, -- JSON: of the model, as the answers say
   planned INTEGER NOT NULL, missing INTEGER NOT NULL, cached INTEGER NOT NULL, -- trials
   data BLOB NOT NULL,

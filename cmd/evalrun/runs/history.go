@@ -6,9 +6,12 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/journal/history"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -18,6 +21,36 @@ type HistoryOptions struct {
 	Suites, Arms, Cases, Metrics []string // globs
 	Limit                        int      // the newest runs
 	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
+}
+
+// Drift is what the nights of the history say of the suites, arms and metrics that the options select.
+func (f Folder) Drift(o HistoryOptions) ([]journal.Drift, error) {
+	s, err := f.OpenHistory() // which adds the runs that ended meanwhile
+	if err != nil || s == nil {
+		return []journal.Drift{}, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	found, err := gate.PastDrift(f.Dir, nil, eval.NewPatterns(o.Suites), eval.NewPatterns(o.Arms), eval.NewPatterns(o.Metrics))
+	if err == nil && len(found) == 0 && len(o.Suites)+len(o.Arms)+len(o.Metrics) > 0 {
+		err = eval.BadInput("nothing in the history fits the suites, arms and metrics")
+	}
+	return found, err
+}
+
+// WriteDrift writes what the nights say for people.
+func (f Folder) WriteDrift(screen term.Screen, all []journal.Drift) error {
+	return reports.Drift(screen, all, layout(screen))
+}
+
+// Acknowledge keeps what somebody says of the alarms that stand at a run.
+func (f Folder) Acknowledge(run, as, reason string, getenv func(string) string) ([]journal.Drift, error) {
+	said := compare.AcknowledgedAs(as)
+	if known := []compare.AcknowledgedAs{compare.AsLevel, compare.AsOutage, compare.AsNothing}; !slices.Contains(known, said) {
+		return nil, eval.BadInput("--acknowledge takes --as level, outage or nothing, not %q: see `evalrun help nightly`", as)
+	}
+	return gate.Acknowledge(f.Dir, run, rundir.Acknowledgement{As: said, By: f.UserName(getenv), Reason: reason})
 }
 
 // HistoryMetrics returns the names of the metrics that every run has.
