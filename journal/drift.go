@@ -50,6 +50,7 @@ type Drift struct {
 	Known  int          `json:"known,omitempty"` // cases of the newest night that have been run on four nights or more
 	Tested int          `json:"tested,omitempty"`
 	Notes  []string     `json:"notes,omitempty"`
+	Marks  []DriftMark  `json:"marks,omitempty"` // nights to mark in a plot
 	Chance *DriftChance `json:"chance,omitempty"`
 }
 
@@ -58,6 +59,12 @@ type DriftParts struct {
 	Mean    float64 `json:"mean"`
 	Weighed float64 `json:"weighed"`
 	Streak  float64 `json:"streak"`
+}
+
+// DriftMark says what happened on a night.
+type DriftMark struct {
+	Run   string `json:"run"`
+	Words string `json:"words"`
 }
 
 // TagLoss is how much the cases with a tag lost, in points of a hundred. It is no test.
@@ -92,10 +99,10 @@ func (d *Document) KeepDrift() error {
 	return files.Write(filepath.Join(d.Dir, driftName), 0o644, func(w io.Writer) error { return json.NewEncoder(w).Encode(d.Drift) })
 }
 
-// KeptDrift reads what KeepDrift wrote; nil without it.
-func (d *Document) KeptDrift() ([]Drift, error) {
+// KeptDrift reads what KeepDrift wrote into the directory of a run; nil without it.
+func KeptDrift(dir string) ([]Drift, error) {
 	const most = 64 << 20
-	data, err := files.ReadFile(filepath.Join(d.Dir, driftName), most)
+	data, err := files.ReadFile(filepath.Join(dir, driftName), most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

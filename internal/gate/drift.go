@@ -19,6 +19,13 @@ import (
 // mostNights is how many of the newest nights the alarm reads.
 const mostNights = 730
 
+// readDrift fills in what the nights said when the run ended. Without that, or where it cannot be read, the history tells.
+func readDrift(d *journal.Document) {
+	if d.Drift == nil {
+		d.Drift, _ = journal.KeptDrift(d.Dir)
+	}
+}
+
 // JudgeDrift fills in what the nights of each arm say by the rules of the run's suites, the run itself the newest of them.
 func JudgeDrift(in rundir.Dir, d *journal.Document) {
 	ruled := slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Gate != nil && len(s.Gate.Drift) > 0 })
@@ -234,6 +241,7 @@ func (w *nightWatch) judge(rule eval.DriftRule, f *journal.Drift) error {
 	s.acknowledge(w.known, f)
 	found := compare.FindDrift(s.DriftSeries)
 	s.report(&found, f)
+	s.mark(&found, w.known, f)
 	return w.name(s, &found, f)
 }
 
@@ -444,6 +452,37 @@ func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 
 func times(n int) string {
 	return cmp.Or(map[int]string{1: "once", 2: "twice"}[n], fmt.Sprintf("%d times", n))
+}
+
+// mark fills in the nights of interest: where the loss began, where the series began anew, and what was acknowledged.
+func (s *nightSeries) mark(found *compare.Drift, known []rundir.Acknowledgement, f *journal.Drift) {
+	for _, r := range found.Rebased {
+		if r.Rise {
+			words := fmt.Sprintf("a rise by %.1f points: the series begins anew", r.Points)
+			f.Marks = append(f.Marks, journal.DriftMark{Run: s.nights[r.Start-1].Run.ID, Words: words})
+		}
+	}
+	for i := range known {
+		a := &known[i]
+		if a.Suite != f.Suite || a.Arm != f.Arm || a.Metric != f.Metric {
+			continue
+		}
+		at := slices.IndexFunc(s.nights, func(n history.Night) bool { return n.Run.StartedAt >= a.From })
+		if at < 0 {
+			continue
+		}
+		words := "an alarm, acknowledged as " + string(a.As)
+		if a.By != "" {
+			words += " by " + a.By
+		}
+		if a.Reason != "" {
+			words += ": " + a.Reason
+		}
+		f.Marks = append(f.Marks, journal.DriftMark{Run: s.nights[at].Run.ID, Words: words})
+	}
+	if f.Start > 0 {
+		f.Marks = append(f.Marks, journal.DriftMark{Run: s.nights[f.Start-1].Run.ID, Words: "the loss began"})
+	}
 }
 
 // steady counts the cases of the newest night, and those of them that have been run on four nights or more.

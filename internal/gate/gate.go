@@ -17,6 +17,7 @@ import (
 // Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
 func Apply(d *journal.Document) {
+	readDrift(d)
 	comparison, notCompared := withBaseline(d)
 	out := &rulings{doc: d, comparison: comparison, gate: journal.Gate{Rules: []journal.GateRule{}}}
 	for i := range d.Summary.Suites {

@@ -15,10 +15,7 @@ import (
 // ApplyIn is Apply, with the judges of the run measured by the labels in a folder, and its nights by the history there.
 func ApplyIn(in rundir.Dir, d *journal.Document) {
 	MeasureJudges(in, d)
-	if kept, err := d.KeptDrift(); err == nil && d.Drift == nil {
-		d.Drift = kept
-	}
-	if d.Drift == nil {
+	if readDrift(d); d.Drift == nil {
 		JudgeDrift(in, d)
 	}
 	Apply(d)

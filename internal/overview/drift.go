@@ -37,7 +37,7 @@ const cannotTell = "CANNOT TELL"
 func DriftLines(f *journal.Drift, verbose bool) (lines []string) {
 	switch {
 	case f.State == "":
-		lines = append(lines, map[bool]string{true: cannotTell, false: "NO NIGHT"}[f.Broken]+"  "+f.Why)
+		lines = append(lines, map[bool]string{true: cannotTell, false: "NO NIGHT"}[f.Broken]+"  "+f.Why+leftWords(f, " (", ")"))
 	case f.State == compare.DriftLost:
 		lines = lostLines(f)
 	case f.State == compare.DriftEarly:

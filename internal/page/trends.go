@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/journal/history"
 )
@@ -23,6 +24,14 @@ type Trend struct {
 	Points []trendPoint `json:"points"`
 	// Limit is what the gate of the newest run allows: the least value, or the most errors; nil where it has no such rule.
 	Limit *float64 `json:"limit,omitempty"`
+	// Drift is what the nights up to the newest run that says it say of the metric; nil where no rule is about it.
+	Drift *shownDrift `json:"drift,omitempty"`
+}
+
+// shownDrift is a journal.Drift in words, with the nights to mark.
+type shownDrift struct {
+	Lines []string            `json:"lines"`
+	Marks []journal.DriftMark `json:"marks"`
 }
 
 // trendPoint is the value of a metric in one run.
@@ -63,6 +72,38 @@ func NewTrends(listed []*ListedRun) *trendPage {
 		}
 	}
 	return t
+}
+
+// TakeDrift adds what the nights say to the trends, from the newest listed run of each suite that has it. dirOf is the
+// directory of one.
+func (t *trendPage) TakeDrift(dirOf func(i int) string) {
+	asked := map[string]bool{}
+	for i, r := range t.listed {
+		for suite, gate := range r.Gates {
+			if gate == nil || len(gate.Drift) == 0 || asked[suite] {
+				continue
+			}
+			kept, _ := journal.KeptDrift(dirOf(i)) // the run itself shows the problem
+			for _, f := range kept {
+				if f.Suite == suite && f.State != "" {
+					asked[suite] = true
+					t.addDrift(&f)
+				}
+			}
+		}
+	}
+}
+
+func (t *trendPage) addDrift(f *journal.Drift) {
+	metric := f.Metric
+	if metric != history.MetricPass {
+		metric = history.NamedMetric(metric)
+	}
+	for _, c := range t.trends {
+		if c.Suite == f.Suite && c.Arm == f.Arm && c.Metric == metric {
+			c.Drift = &shownDrift{overview.DriftLines(f, false), f.Marks}
+		}
+	}
 }
 
 // limit is what the gate of a suite allows of a metric; nil where it has no such rule.

@@ -129,5 +129,6 @@ func (s *site) trends() (page.Shown, error) {
 	}
 	t := page.NewTrends(listed)
 	err := t.TakeRuns(func(i int) (*journal.Document, error) { return s.open(s.runs[i]) })
+	t.TakeDrift(func(i int) string { return s.runs[i].path })
 	return t.Shown(""), err
 }

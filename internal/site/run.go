@@ -190,5 +190,6 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 	}
 	open := func(i int) (*journal.Document, error) { return rundir.At("").Open(all[i].path) }
 	err := t.TakeRuns(open)
+	t.TakeDrift(func(i int) string { return all[i].path })
 	answer(w, t.Shown(warning), err)
 }

@@ -44,10 +44,19 @@ function trend(c) {
     h('figcaption', null, name(title), ' ', h('span', {class: 'on'}, unit(last.value))),
     trendPlot(c, unit, title),
     h('p', {class: 'note'}, movement(c.points, unit), isKnown(c.limit) && ` The broken line is the limit of the gate, ${c.metric === 'errors' ? 'at most' : 'at least'} ${unit(c.limit)}.`),
+    c.drift && driftWords(c.drift),
     h('details', null, h('summary', null, count(c.points.length, 'run')),
       table(`${title} of ${c.suite} on ${c.arm}`, ['Run', '#value', '90 % interval', '#n', 'Started', 'Commit'],
         c.points.toReversed().map(p => trendRow(p, unit)))));
 }
+
+// driftWords say what the nights say, and what was acknowledged.
+const driftWords = ({lines, marks}) => h('ul', {class: 'note', 'aria-label': 'Nights'}, lines.map(l => h('li', null, visible(l))),
+  (marks || []).filter(m => m.words.startsWith('an alarm')).map(m => h('li', null, visible(m.words))));
+
+// driftMarks draw the nights on which something began.
+const driftMarks = (c, x, top, floor) => ((c.drift && c.drift.marks) || []).map(m => [m, c.points.findIndex(p => p.run === m.run)]).filter(([, i]) => i >= 0)
+  .map(([m, i]) => svg('line', {x1: x(i), x2: x(i), y1: top, y2: floor, class: 'limit broken'}, svg('title', null, visible(m.words))));
 
 // movement says how a metric moved between the first and the last run.
 function movement(points, unit) {
@@ -80,6 +89,7 @@ function trendPlot(c, unit, title) {
     upright(y, left, right),
     svg('line', {x1: left, x2: right, y1: floor, y2: floor, class: 'axis'}),
     isKnown(c.limit) && svg('line', {x1: left, x2: right, y1: y.at(c.limit), y2: y.at(c.limit), class: 'limit broken'}),
+    driftMarks(c, x, top, floor),
     trendPoints(points, unit, x, y.at),
     commits && commitTexts(points, x, floor + 8),
     svg('text', {x: left, y: height - 4}, day(0)),

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// shakyModel is a model that passes each case with a probability of its own.
+type shakyModel struct {
+	mu      sync.Mutex
+	rng     *rand.Rand
+	pass    []float64
+	version string
+	down    bool
+}
+
+// caseNumber is the case in a prompt of nightsSuite.
+var caseNumber = regexp.MustCompile(`case (\d+)`)
+
+func (v *shakyModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // a short one fails below
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	found := caseNumber.FindSubmatch(body)
+	if v.down || found == nil {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	n, _ := strconv.Atoi(string(found[1])) // the expression allows digits alone
+	text := "no"
+	if v.rng.Float64() < v.pass[n] {
+		text = "yes"
+	}
+	fmt.Fprintf(w, `{"model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":2,"completion_tokens":1,"total_tokens":3}}`, v.version, text)
+}
+
+// nightsSuite has cases of which every tenth is tagged.
+func nightsSuite(url string, cases int, gate string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `version: 1
+name: nightly
+services: {vendor: {protocol: openai, baseUrl: "%s/v1", keyEnv: VENDOR_API_KEY, metadata: false}}
+targets: [{name: main, service: vendor, model: m}]
+prompts: [{name: ask, text: "case {{.n}}"}]
+limits: {concurrency: 8, attempts: 1, requestsPerMinute: 1000000}
+defaults: {scorers: [{equals: "yes"}]}
+gate: {errors: {max: 1}, drift: %s}
+cases:
+`, url, gate)
+	for i := range cases {
+		tag := ""
+		if i%10 == 0 {
+			tag = ", tags: [round]"
+		}
+		fmt.Fprintf(&b, "  - {name: c%d, vars: {n: %d}%s}\n", i, i, tag)
+	}
+	return b.String()
+}
+
+// newNights is a box with a suite of nights; a fifth of the cases is flaky.
+func newNights(t *testing.T, seed uint64, cases int, gate string) (*box, *shakyModel) {
+	t.Helper()
+	v := &shakyModel{rng: rand.New(rand.NewPCG(seed, 1)), version: "v-1"}
+	for i := range cases {
+		p := 1.0
+		if i%5 == 4 {
+			p = 0.3 + 0.6*v.rng.Float64()
+		}
+		v.pass = append(v.pass, p)
+	}
+	b := newBox(t, v, nil)
+	b.env = append(b.env, "VENDOR_API_KEY=key-of-vendor")
+	b.write("suite.yaml", nightsSuite(b.url, cases, gate))
+	return b, v
+}
+
+// night runs the suite, and returns the exit code.
+func (b *box) night(args ...string) int {
+	b.t.Helper()
+	cmd := b.command(append([]string{"run", "suite.yaml", "--label", "nightly"}, args...)...)
+	out, _ := cmd.CombinedOutput() // the exit code says what it is
+	b.out, b.errs = string(out), ""
+	return cmd.ProcessState.ExitCode()
+}
+
+// A suite that loses three cases for good is red within the nights that the rule needs, every format names the night and the
+// cases, and an acknowledgement ends it.
+func TestANightIsRedWhenSomethingHappened(t *testing.T) {
+	t.Parallel()
+	b, v := newNights(t, 5, 40, "{metric: pass}")
+	red := 0
+	for n := 1; n <= 24 && red == 0; n++ {
+		v.down = n == 7
+		if n == 14 {
+			v.version, v.pass[11], v.pass[12], v.pass[13] = "v-2", 0, 0, 0
+		}
+		switch code := b.night("-q", "-o", "json=r.json", "-o", "junit=r.xml", "-o", "markdown=r.md"); {
+		case code == 1 && n >= 14:
+			red = n
+		case code != 0 && n != 7:
+			t.Fatalf("night %d: exit %d, want 0\n%s", n, code, b.out)
+		case n == 1:
+			b.says("TOO EARLY  1 night: nothing to compare with yet", ".evalrun/history.db")
+		case n == 7:
+			b.says("NO NIGHT  this run is no night: outage")
+		case n == 12:
+			b.says("UNCHANGED  no loss shown in 11 nights (1 outage not counted)")
+		}
+	}
+	if red == 0 || red > 21 {
+		t.Fatalf("red on night %d, want one from 15 to 21\n%s", red, b.out)
+	}
+	words := []string{
+		"LOST    since night 13 (", "seen on night " + strconv.Itoa(red-1), "3 cases failed every night since and never before: c11, c12, c13",
+		"on night 13 the model's version changed: v-1 to v-2",
+	}
+	b.says(append(words, "--as level | outage |", "FAIL")...)
+	for _, name := range []string{"r.xml", "r.md"} {
+		b.out = strings.ReplaceAll(b.read(name), "&#39;", "'")
+		b.says(words...)
+	}
+	b.out = b.read("r.xml")
+	b.says(`name="drift: pass main/ask"`)
+	var report struct {
+		Drift []struct {
+			Metric, Arm, State, Run string
+			Evidence, Bar           float64
+			Start                   int
+			Cases                   []string
+		}
+	}
+	expect.OK(t, json.Unmarshal([]byte(b.read("r.json")), &report))
+	found := report.Drift[0]
+	expect.Same(t, "the start", found.Start, 13)
+	expect.Same(t, "the bar", found.Bar, 1800)
+	if found.Evidence < found.Bar {
+		t.Errorf("evidence %g below the bar", found.Evidence)
+	}
+	b.exits(1, "history", "--drift")
+	b.says(words...)
+	b.exits(0, "report", found.Run, "-o", "table")
+	b.says(words...)
+	b.exits(2, "history", "--acknowledge", found.Run, "--as", "well")
+	b.says("level, outage or nothing")
+	b.exits(2, "history", "--acknowledge", "gone", "--as", "level")
+	b.says("has no run gone")
+	b.exits(0, "history", "--acknowledge", found.Run, "--as", "level", "--reason", "the vendor moved")
+	b.out = b.read("baselines.json")
+	b.says(`"drift": [`, "the vendor moved", found.Run)
+	b.exits(2, "history", "--acknowledge", found.Run, "--as", "level")
+	b.says("no alarm stands")
+	if code := b.night("-q"); code != 0 {
+		t.Errorf("after the acknowledgement: exit %d, want 0", code)
+	}
+	b.says("re-based once since", "by -")
+	b.exits(0, "report", found.Run, "-o", "table")
+	b.says(words...) // what that night said stays
+	b.exits(0, "baseline", "list")
+	if strings.Contains(b.out, "drift") {
+		t.Errorf("got %q, want no baseline", b.out)
+	}
+}
+
+// A run that is no night has no verdict from the nights, and its failures count as ever.
+func TestARunThatIsNoNightIsJudgedAsEver(t *testing.T) {
+	t.Parallel()
+	b, v := newNights(t, 3, 10, "{metric: pass}")
+	v.pass[3] = 0
+	b.exits(1, "run", "suite.yaml", "-q")
+	b.says("NO NIGHT  this run is no night: it does not fit label:nightly, give the nightly runs --label nightly")
+	b.exits(0, "run", "suite.yaml", "-q", "--label", "nightly", "--case", "c1")
+	b.says("NO NIGHT  this run is no night: selection")
+	b.exits(0, "history", "--drift")
+	b.says("1 selection not counted")
+}
+
+// TestCalibratedNights counts false alarms in unchanged series, and how soon a loss of eight points is found, with processes.
+func TestCalibratedNights(t *testing.T) {
+	series, nights, found := 1, 20, 1
+	if os.Getenv("EVALRUN_CALIBRATE") != "" {
+		series, nights, found = 30, 90, 20
+	}
+	t.Run("group", func(t *testing.T) {
+		var alarms, missed sync.Map
+		t.Cleanup(func() {
+			if n := size(&alarms); n > 4 {
+				t.Errorf("%d of %d unchanged series have an alarm, want at most 4", n, series)
+			}
+			if n := size(&missed); n > 0 {
+				t.Errorf("%d of %d losses were not found in time", n, found)
+			}
+		})
+		for s := range series {
+			t.Run(fmt.Sprintf("unchanged %d", s), func(t *testing.T) {
+				t.Parallel()
+				b, _ := newNights(t, uint64(100+s), 40, "{metric: pass}")
+				for n := 1; n <= nights; n++ {
+					if code := b.night("-q"); code == 1 {
+						t.Logf("alarm on night %d:\n%s", n, b.out)
+						alarms.Store(s, true)
+						return
+					} else if code != 0 {
+						t.Fatalf("night %d: exit %d\n%s", n, code, b.out)
+					}
+				}
+			})
+		}
+		for s := range found {
+			t.Run(fmt.Sprintf("lost %d", s), func(t *testing.T) {
+				t.Parallel()
+				b, v := newNights(t, uint64(200+s), 100, "{metric: pass}")
+				for n := 1; n <= 10+14; n++ {
+					if n == 11 {
+						for i := range 8 {
+							v.pass[10*i+1] = 0
+						}
+					}
+					if code := b.night("-q"); code == 1 && n > 10 {
+						t.Logf("found after %d nights", n-10)
+						return
+					} else if code == 1 {
+						t.Fatalf("alarm on night %d before the loss\n%s", n, b.out)
+					}
+				}
+				missed.Store(s, true)
+			})
+		}
+	})
+}
+
+func size(m *sync.Map) (n int) {
+	m.Range(func(any, any) bool { n++; return true })
+	return n
+}
