@@ -293,13 +293,13 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 			env["EVALRUN_GITLAB_TOKEN"], env["CI_MERGE_REQUEST_IID"] = "t", "5"
 		}
 		for _, file := range pipelineJob(t, r, jobs, name, env) {
-			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil {
+			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil && (file != "main.jsonl" || i == 0) { // one baseline is enough
 				t.Errorf("%s: %v, want no error", name, err)
 			}
 			if file == "report.md" && i == 1 && !strings.Contains(readText(t, r.dir, file), "Compared with `evals/main.jsonl") {
 				t.Error("the second night was compared with nothing, want it compared with the first")
 			}
-			if file == "main.jsonl" {
+			if file == "main.jsonl" && i == 0 {
 				expect.OK(t, os.Rename(filepath.Join(r.dir, file), filepath.Join(r.dir, "evals", file)))
 			}
 			expect.OK(t, os.RemoveAll(filepath.Join(r.dir, file)))

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -127,11 +128,20 @@ func background(t *testing.T, args []string, shown string) {
 	}
 }
 
+// loops is a command that is run several times. The page shows what the last one prints.
+var loops = regexp.MustCompile(`^for \w+ in \$\(seq (\d+)\); do (evalrun .*); done$`)
+
 // console runs the commands of a block one by one.
 func console(t *testing.T, block string) {
 	t.Helper()
 	for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
 		command, shown, _ := strings.Cut(part, "\n")
+		if loop := loops.FindStringSubmatch(command); loop != nil {
+			command = loop[2]
+			for n, _ := strconv.Atoi(loop[1]); n > 1; n-- { // the expression allows digits alone
+				console(t, "$ "+command+"\n")
+			}
+		}
 		args := strings.Fields(command)
 		if args[0] != "evalrun" {
 			t.Errorf("got %s, want a command of evalrun", command)

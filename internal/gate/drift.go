@@ -437,6 +437,9 @@ func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 		first := s.nights[found.Rebased[0].Start-1].Run.StartedAt
 		f.Notes = append(f.Notes, fmt.Sprintf("re-based %s since %s, by %+.1f points in all", times(n), first[:min(10, len(first))], points))
 	}
+	if found.State == compare.DriftUnchanged {
+		f.Chance = new(journal.DriftChance(s.Chance()))
+	}
 	if found.State != compare.DriftLost {
 		return
 	}

@@ -36,6 +36,7 @@ func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string)
 	both.Best = w.best(of.Best, both.Best)
 	both.Judges = w.judges(of.Judges, both.Judges)
 	both.Baseline = w.baseline(of.Baseline, both.Baseline)
+	both.Drift = w.drift(of.Drift, both.Drift)
 	return both, w.texts
 }
 
@@ -97,6 +98,23 @@ func (w *weakened) means(kind string, of, own []eval.MeanMin) []eval.MeanMin {
 			continue
 		}
 		both[at].Min = *w.limit(kind+a.Metric, true, &a.Min, &both[at].Min)
+	}
+	return both
+}
+
+// drift keeps the rules of both. One that looks at other nights, or that only warns, is weaker.
+func (w *weakened) drift(of, own []eval.DriftRule) []eval.DriftRule {
+	both := slices.Clone(own)
+	for _, a := range of {
+		at := slices.IndexFunc(both, func(r eval.DriftRule) bool { return r.Metric == a.Metric })
+		switch {
+		case at < 0:
+			w.note("the rule %s is gone", journal.RuleDrift(a.Metric))
+			both = append(both, a)
+		case both[at].Nights != a.Nights || both[at].OnAlarm == eval.OnWarn && a.OnAlarm != eval.OnWarn:
+			w.note("runs or onAlarm of %s is another one", journal.RuleDrift(a.Metric))
+			both[at] = a
+		}
 	}
 	return both
 }
