@@ -278,7 +278,8 @@ func (r *runner) other(s *step) bool {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
 	switch name {
-	case "actions/checkout", "actions/setup-go", "actions/cache", "actions/cache/restore", "actions/cache/save", "actions/deploy-pages", "actions/upload-pages-artifact":
+	case "actions/checkout", "actions/setup-go", "actions/cache/restore", "actions/cache/save", "actions/deploy-pages",
+		"actions/upload-pages-artifact":
 	case "actions/upload-artifact":
 		r.kept[r.value(s.With["name"])] = strings.Fields(r.value(s.With["path"]))[0]
 		r.known["steps."+s.ID+".outputs.artifact-url"] = "https://forge.example/artifact/" + r.value(s.With["name"])

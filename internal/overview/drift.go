@@ -83,10 +83,10 @@ func lostLines(f *journal.Drift) []string {
 	}
 	lines := []string{fmt.Sprintf("%s, seen on night %d", first, f.Seen)}
 	if n := len(f.Cases); n > 0 {
-		lines = append(lines, fmt.Sprintf("%s failed every night since and never before: %s", diag.Count(n, "case"), text.SomeNames(f.Cases, mostNamed)))
+		lines = append(lines, diag.Count(n, "case")+" failed every night since and never before: "+text.SomeNames(f.Cases, mostNamed))
 	}
 	if n := len(f.Moved); n > 0 {
-		lines = append(lines, fmt.Sprintf("%s failed more often since: %s", diag.Count(n, "case"), text.SomeNames(f.Moved, mostNamed)))
+		lines = append(lines, diag.Count(n, "case")+" failed more often since: "+text.SomeNames(f.Moved, mostNamed))
 	}
 	if len(f.Cases)+len(f.Moved) == 0 {
 		lines = append(lines, fmt.Sprintf("no single case; %d of %d lost something", f.Lower, f.Of))

@@ -113,7 +113,9 @@ func checkBaselineName(name string) error {
 		return eval.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
 	}
 	if name == acknowledgedKey {
-		return eval.BadInput("invalid baseline name: %s keeps the acknowledged alarms under that key; choose another one, such as main", baselinesFile)
+		return eval.BadInput(
+			"invalid baseline name: %s keeps acknowledged alarms as %s; choose another one, such as main", baselinesFile, acknowledgedKey,
+		)
 	}
 	if !baselineName.MatchString(name) {
 		return eval.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)

@@ -234,7 +234,8 @@ func (a *adder) night(tx *sql.Tx, key [2]int64, n *nightInReading) error {
 		}
 	}
 	_, err = tx.Exec(
-		"INSERT INTO night (run, suite, arm, part, tool, model, rules, versions, planned, missing, cached, data) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+		"INSERT INTO night (run, suite, arm, part, tool, model, rules, versions, planned, missing, cached, data) "+
+			"VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
 		a.run, key[0], key[1], n.Part, n.Tool, n.Model, string(rules), string(versions), n.Planned, n.Missing, n.Cached, data,
 	)
 	return err
