@@ -263,12 +263,10 @@ func (l *loader) checkMetrics(gate yaml.Node) {
 		return
 	}
 	of := l.metricNames.means()
+	for _, one := range gate.Map().Get("drift").Items() {
+		l.checkDrifting(one)
+	}
 	for e := range gate.Map().Entries() {
-		if e.Name() == "drift" {
-			for _, one := range e.Value.Items() {
-				l.checkDrifting(one)
-			}
-		}
 		if !e.Value.IsMapping() {
 			continue
 		}

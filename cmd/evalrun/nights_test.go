@@ -47,7 +47,7 @@ func (v *shakyModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // nightsSuite has cases of which every tenth is tagged.
-func nightsSuite(url string, cases int, gate string) string {
+func nightsSuite(url string, cases int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `version: 1
 name: nightly
@@ -56,9 +56,9 @@ targets: [{name: main, service: vendor, model: m}]
 prompts: [{name: ask, text: "case {{.n}}"}]
 limits: {concurrency: 8, attempts: 1, requestsPerMinute: 1000000}
 defaults: {scorers: [{equals: "yes"}]}
-gate: {errors: {max: 1}, drift: %s}
+gate: {errors: {max: 1}, drift: {metric: pass}}
 cases:
-`, url, gate)
+`, url)
 	for i := range cases {
 		tag := ""
 		if i%10 == 0 {
@@ -70,7 +70,7 @@ cases:
 }
 
 // newNights is a box with a suite of nights; a fifth of the cases is flaky.
-func newNights(t *testing.T, seed uint64, cases int, gate string) (*box, *shakyModel) {
+func newNights(t *testing.T, seed uint64, cases int) (*box, *shakyModel) {
 	t.Helper()
 	v := &shakyModel{rng: rand.New(rand.NewPCG(seed, 1)), version: "v-1"}
 	for i := range cases {
@@ -82,7 +82,7 @@ func newNights(t *testing.T, seed uint64, cases int, gate string) (*box, *shakyM
 	}
 	b := newBox(t, v, nil)
 	b.env = append(b.env, "VENDOR_API_KEY=key-of-vendor")
-	b.write("suite.yaml", nightsSuite(b.url, cases, gate))
+	b.write("suite.yaml", nightsSuite(b.url, cases))
 	return b, v
 }
 
@@ -99,7 +99,7 @@ func (b *box) night(args ...string) int {
 // cases, and an acknowledgement ends it.
 func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	t.Parallel()
-	b, v := newNights(t, 5, 40, "{metric: pass}")
+	b, v := newNights(t, 5, 40)
 	red := 0
 	for n := 1; n <= 24 && red == 0; n++ {
 		v.down = n == 7
@@ -176,7 +176,7 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 // A run that is no night has no verdict from the nights, and its failures count as ever.
 func TestARunThatIsNoNightIsJudgedAsEver(t *testing.T) {
 	t.Parallel()
-	b, v := newNights(t, 3, 10, "{metric: pass}")
+	b, v := newNights(t, 3, 10)
 	v.pass[3] = 0
 	b.exits(1, "run", "suite.yaml", "-q")
 	b.says("NO NIGHT  this run is no night: it does not fit label:nightly, give the nightly runs --label nightly")
@@ -205,7 +205,7 @@ func TestCalibratedNights(t *testing.T) {
 		for s := range series {
 			t.Run(fmt.Sprintf("unchanged %d", s), func(t *testing.T) {
 				t.Parallel()
-				b, _ := newNights(t, uint64(100+s), 40, "{metric: pass}")
+				b, _ := newNights(t, uint64(100+s), 40)
 				for n := 1; n <= nights; n++ {
 					if code := b.night("-q"); code == 1 {
 						t.Logf("alarm on night %d:\n%s", n, b.out)
@@ -220,7 +220,7 @@ func TestCalibratedNights(t *testing.T) {
 		for s := range found {
 			t.Run(fmt.Sprintf("lost %d", s), func(t *testing.T) {
 				t.Parallel()
-				b, v := newNights(t, uint64(200+s), 100, "{metric: pass}")
+				b, v := newNights(t, uint64(200+s), 100)
 				for n := 1; n <= 10+14; n++ {
 					if n == 11 {
 						for i := range 8 {

@@ -35,12 +35,12 @@ const cannotTell = "CANNOT TELL"
 
 // DriftLines say what the nights of an arm say, the verdict first. With verbose they add the evidence.
 func DriftLines(f *journal.Drift, verbose bool) (lines []string) {
-	switch {
-	case f.State == "":
+	switch f.State {
+	case "":
 		lines = append(lines, map[bool]string{true: cannotTell, false: "NO NIGHT"}[f.Broken]+"  "+f.Why+leftWords(f, " (", ")"))
-	case f.State == compare.DriftLost:
+	case compare.DriftLost:
 		lines = lostLines(f)
-	case f.State == compare.DriftEarly:
+	case compare.DriftEarly:
 		lines = append(lines, fmt.Sprintf("TOO EARLY  %s: nothing to compare with yet%s", diag.Count(f.Nights, "night"), leftWords(f, " (", ")")))
 		if f.Nights == 1 && len(f.Left) == 0 {
 			lines = append(lines, "the history has no earlier night: a CI job has to keep .evalrun/history.db, see `evalrun help nightly`")
