@@ -5,11 +5,11 @@ import "cmp"
 func judgeKind() Kind {
 	return Kind{
 		Name: "judge", Summary: "a model that the suite names under `judges:` finds the answer good", Version: 2,
-		Doc: "Takes one of nine questions.\n\n" +
+		Doc: "Takes one of ten questions.\n\n" +
 			"- By a number from 0 to 1, or on `scale: [1, 5]`: `rubric: TEXT`, `faithfulness: {context}`, `relevance: " +
 			"{}`, `steps: {steps, criteria}` (1 to 5).\n" +
-			"- By a choice: `factuality: {reference}` and `closedQA: {criteria, reference}`. `values: {subset: 0.8}` " +
-			"replaces what a choice is worth.\n" +
+			"- By a choice: `factuality: {reference}` and `closedQA: {criteria, reference}`, where `values: {subset: 0.8}` " +
+			"replaces what a choice is worth, and `goal: TEXT`, whether an agent reached it by all that it did.\n" +
 			"- By counting what the judge lists: `contextRecall: {reference, context}`, `contextPrecision: {reference, " +
 			"context}`, `answerCorrectness: {reference, similarity}`.\n\n" +
 			"A judge with a `template` has its own question, and `with: {name: TEXT}` gives it texts. The value must be " +
@@ -39,6 +39,9 @@ func compileJudge(a args) AnswerScorer {
 	j.warnOfRepeats(m)
 	if j.similarity > 0 {
 		a.needs.References = append(a.needs.References, j.reference())
+	}
+	if j.trajectory {
+		a.needs.Model = "goal"
 	}
 	j.need(a.needs)
 	return j

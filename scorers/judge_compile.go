@@ -31,7 +31,10 @@ func (j *judgeScorer) readQuestion(a args, m yaml.Map) (ok bool) {
 	}
 	if len(j.judges) == 0 || j.judges[0].Own == nil {
 		j.questionForm, ok = readForm(m)
-		j.conversation = conversation
+		if j.trajectory && m.Has("sees") && !conversation {
+			m.Key("sees").Errorf("remove it", "`goal` is judged by all that was done")
+		}
+		j.conversation = j.conversation || conversation
 		return ok
 	}
 	j.questionForm, ok = a.ownForm(m, j.judges)
@@ -175,7 +178,7 @@ type fillIn struct {
 
 // arguments reads the value under the form's name.
 func (r *fillIn) arguments(name string) {
-	if name == "rubric" {
+	if isText(name) {
 		r.part(name, r.at)
 		return
 	}

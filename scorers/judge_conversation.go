@@ -15,9 +15,11 @@ const shownConversation = "The texts named system, user, model, " +
 	"call and result are what was said and done before the answer, in this order: what the system was instructed to do, what the user said, " +
 	"what the system replied, the tools that it called with their arguments, and what they returned."
 
-// onlyCalls reports whether an answer consists of tool calls, which a judge of the conversation can still judge.
-func onlyCalls(c *eval.Candidate) bool {
-	return c != nil && eval.IsBlank(c.Text) && c.Block() == "" && len(c.FunctionCalls()) > 0
+// onlyCalls reports whether an answer consists of tool calls, or of those of a program's models, which a judge of the conversation can
+// still judge.
+func onlyCalls(a *Answer) bool {
+	c := a.Candidate
+	return c != nil && eval.IsBlank(c.Text) && c.Block() == "" && (len(c.FunctionCalls()) > 0 || len(a.modelCalls()) > 0)
 }
 
 // conversationParts are the messages and calls before the answer, and the answer's own calls, each in its own
@@ -30,6 +32,7 @@ func conversationParts(a *Answer) []fencedText {
 		}
 		out = append(out, turnParts(a.Request.Contents, a.answeredBefore())...)
 	}
+	out = append(out, trajectoryParts(a)...)
 	for _, p := range pieceParts(a.Candidate) {
 		if p.name == "call" {
 			out = append(out, p)
@@ -74,11 +77,7 @@ func sentParts(name string, c eval.Content) []fencedText {
 	for _, p := range c.Parts {
 		switch p := p.(type) {
 		case eval.ResultPart:
-			text := p.Result.Name + ": " + p.Result.Text
-			if p.Result.Failed {
-				text = p.Result.Name + " failed: " + p.Result.Text
-			}
-			out = append(out, fencedText{"result", text})
+			out = append(out, resultPart(p.Result))
 		case eval.ImagePart:
 			out = append(out, fencedText{name, "[an image]"})
 		case eval.DataPart:
@@ -90,6 +89,14 @@ func sentParts(name string, c eval.Content) []fencedText {
 		}
 	}
 	return out
+}
+
+func resultPart(r *eval.CallResult) fencedText {
+	said := ": "
+	if r.Failed {
+		said = " failed: "
+	}
+	return fencedText{"result", r.Name + said + r.Text}
 }
 
 // pieceParts shows a reply without the model's thoughts.

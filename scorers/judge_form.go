@@ -26,6 +26,7 @@ type questionForm struct {
 	reason   string       // what the judge's reason should say; "" for a sentence or two
 	// conversation shows the judge everything that was said and called before the answer.
 	conversation bool
+	trajectory   bool // it is about what was done, which is folded
 
 	reply replyForm
 	own   bool // the judges have their own templates; parts are their inputs
@@ -99,7 +100,11 @@ func (f *questionForm) texts(a *Answer) (parts []fencedText, listed int) {
 		parts = append(parts, fencedText{"question", q})
 	}
 	if f.conversation {
-		parts = append(parts, conversationParts(a)...)
+		before := conversationParts(a)
+		if f.trajectory || a.seesModels() {
+			before = folded(before)
+		}
+		parts = append(parts, before...)
 	}
 	if !f.noAnswer {
 		parts = append(parts, fencedText{"answer", a.Candidate.Text})

@@ -4,7 +4,7 @@ package scorers
 func formNames() []string {
 	return []string{
 		"rubric", "factuality", "closedQA", "faithfulness", "relevance", "contextRecall", "contextPrecision",
-		"answerCorrectness", "steps",
+		"answerCorrectness", "steps", "goal",
 	}
 }
 
@@ -46,6 +46,7 @@ func forms() map[string]questionForm {
 		"contextPrecision":  contextPrecision(),
 		"answerCorrectness": answerCorrectness(),
 		"steps":             stepwise(),
+		"goal":              goalForm(),
 	}
 }
 
@@ -95,6 +96,18 @@ func stepwise() questionForm {
 			"they are given, and by what the steps came to.",
 		needs: []string{"steps"}, also: []string{"criteria"}, lists: []string{"steps"},
 		reply: scoreReply{low: 1, high: 5, ends: "worst; best"}, reason: "what each step came to, in order and in a few words",
+	}
+}
+
+// goalForm is like RAGAS's agent goal accuracy with a reference, which is 1 or 0 (docs.ragas.io, "Agent Goal Accuracy").
+func goalForm() questionForm {
+	return questionForm{
+		given: "Another system worked towards a goal, with tools, and gave an answer, which you judge. " + shownConversation +
+			" A status says how a call, or all of it, ended. Texts may be cut in the middle.",
+		task: "Say whether it has reached the goal. Go by what was done and what came back: that the answer claims something is no proof " +
+			"that it was done.",
+		conversation: true, trajectory: true,
+		reply: choiceReply{{"reached", "the goal is reached", 1}, {"missed", "it is not, or not fully, or nothing shows it", 0}},
 	}
 }
 

@@ -33,7 +33,7 @@ func judgeKeys() yaml.Block {
 	for _, name := range formNames() {
 		f := forms()[name]
 		is := f.keys().Shape()
-		if name == "rubric" {
+		if isText(name) {
 			is = yaml.Text
 		}
 		b.Keys = append(b.Keys, yaml.Key{Name: name, Is: is, Doc: f.task})
@@ -50,6 +50,9 @@ func judgeShape() yaml.Shape {
 		return out
 	}
 }
+
+// isText reports whether the value of a form's key is its only text.
+func isText(form string) bool { return form == "rubric" || form == "goal" }
 
 // keys are the keys below the form's name.
 func (f *questionForm) keys() yaml.Block {

@@ -23,7 +23,8 @@ func TestJudgeProblemsAreReported(t *testing.T) {
 		{two, "{rubric: [x], judge: one}", "expected a text"},
 		{two, "{judge: one}", "`judge` takes one of rubric, factuality, closedQA, faithfulness, relevance, contextRecall, " +
 			"contextPrecision, answerCorrectness, " +
-			"steps; found nothing of that"},
+			"steps, goal; found nothing of that"},
+		{two, "{goal: x, sees: answer, judge: one}", "`goal` is judged by all that was done"},
 		{two, "{rubric: x, relevance: {}, judge: one}", "found rubric and relevance"},
 		{two, "{factuality: {}, judge: one}", "`factuality` needs `reference`"},
 		{two, "{factuality: {reference: x, values: {equal: 1}}, judge: one}", "unknown key `equal`"},

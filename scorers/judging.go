@@ -47,8 +47,11 @@ type judgeScorer struct {
 
 // Score makes a finding of the judges' rulings, or records which replies it still needs.
 func (j *judgeScorer) Score(a *Answer) Finding {
-	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
+	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a)) {
 		return f
+	}
+	if why := noTrajectory(a); why != "" && j.trajectory {
+		return Unscored("%s", why)
 	}
 	if a.Context == nil {
 		return Unscored("no judge is at hand")

@@ -92,7 +92,7 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 		"meteor":                     {lost: "try `chrf`, `rouge` or `tokenF1`"},
 		"pi":                         {lost: "try `judge: {rubric: ...}`"},
 		"search-rubric":              {lost: "a judge does not search; try `judge: {rubric: ...}`"},
-		"agent-rubric":               {lost: "a judge has no tools; try `judge: {rubric: ..., sees: conversation}`"},
+		"agent-rubric":               {lost: "a judge has no tools; try `judge: {goal: ...}`"},
 		"conversation-relevance":     {lost: "try `judge: {relevance: {}, sees: conversation}`"},
 		"is-sql":                     {lost: "an `exec` scorer can parse it"},
 		"contains-sql":               {lost: "an `exec` scorer can parse it"},
