@@ -72,7 +72,19 @@ func (a *Answer) toolCalls() []eval.FunctionCall {
 // answeredCall is a tool call with its result, zero where that is not known.
 type answeredCall struct {
 	eval.FunctionCall
-	result eval.CallResult
+	result   eval.CallResult
+	answered bool
+}
+
+// status says in a word how the call ended.
+func (c *answeredCall) status() string {
+	switch {
+	case !c.answered:
+		return "none"
+	case c.result.Failed:
+		return "failed"
+	}
+	return "ok"
 }
 
 // answeredCalls are toolCalls with their results, which are in the order of the calls of a step.
@@ -95,7 +107,7 @@ func (a *Answer) answeredCalls() (out []answeredCall) {
 	at := 0
 	for i, results := range steps {
 		for k := range min(counts[i], len(results), max(0, len(out)-at)) {
-			out[at+k].result = results[k]
+			out[at+k].result, out[at+k].answered = results[k], true
 		}
 		at += counts[i]
 	}

@@ -28,8 +28,8 @@ func exprKind() Kind {
 			"- `timing`: `latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`\n" +
 			"- `safety`, the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`\n" +
 			"- `calls`, the tool calls of the whole trial, each with `name`, `args` (a mapping, or nil where the " +
-			"arguments are not a JSON object), `result` (what the model got for it, a text) " +
-			"and `failed`; `steps`, the number of calls of the model\n" +
+			"arguments are not a JSON object), `result` (what the model got for it, a text), " +
+			"`status` (ok, failed, or none without a result) and `failed`; `steps`, the number of calls of the model\n" +
 			"- `parts`, the pieces of the chosen candidate in their order, each with one of `text`, `reasoning`, `call` " +
 			"and `other` (the other texts are \"\", the rest is nil)\n" +
 			"- `finishReason`, evalrun's word: TOOL_CALLS for an answer that ends in tool calls; `blocked`, true for a " +

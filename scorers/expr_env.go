@@ -54,9 +54,11 @@ type exprTiming struct {
 type exprCall struct {
 	Name string         `expr:"name" json:"name"`
 	Args map[string]any `expr:"args" json:"args"`
-	// Result is what the model got for the call, "" where that is not known; Failed says that it was an error.
+	// Result is what the model got for the call, "" where that is not known; Failed says that it was an error, and Status says ok, failed,
+	// or none without a result.
 	Result string `expr:"result" json:"result,omitempty"`
 	Failed bool   `expr:"failed" json:"failed,omitempty"`
+	Status string `expr:"status" json:"status,omitempty"`
 }
 
 // exprPart is a piece of an answer; the fields of other types are "" or nil.
@@ -95,7 +97,7 @@ func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 	}
 	if uses("calls") {
 		for _, c := range a.answeredCalls() {
-			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args), c.result.Text, c.result.Failed})
+			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args), c.result.Text, c.result.Failed, c.status()})
 		}
 	}
 	if uses("parts") {

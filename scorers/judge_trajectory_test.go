@@ -30,7 +30,8 @@ func anAgent(result string, calls int) *scorers.Answer {
 			Results: []eval.CallResult{{Name: "get_order", Text: result, Failed: i == 0}},
 		})
 	}
-	a.Response.Calls = append(a.Response.Calls, eval.ModelCall{Model: "m", Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "busy"}})
+	busy := &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "busy"}
+	a.Response.Calls = append(a.Response.Calls, eval.ModelCall{Model: "m", Error: busy})
 	return a
 }
 
@@ -68,7 +69,8 @@ func TestTrajectoriesAreFolded(t *testing.T) {
 			t.Errorf("%d calls: got %d bytes, want at most %d", calls, len(text), limit)
 		}
 		shown := inFences(t, text)
-		for _, want := range append(strings.Split(wants, ","), "question: Where is order 7?", fmt.Sprintf(`call: get_order({"id":"%d"})`, calls-1)) {
+		last := fmt.Sprintf(`call: get_order({"id":"%d"})`, calls-1)
+		for _, want := range append(strings.Split(wants, ","), "question: Where is order 7?", last) {
 			if !slices.ContainsFunc(shown, func(one string) bool { return strings.Contains(one, want) }) {
 				t.Errorf("%d calls: got no %s in %d texts", calls, want, len(shown))
 			}
