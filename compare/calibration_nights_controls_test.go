@@ -187,42 +187,27 @@ func betsSeenOn(bar float64) func(DriftSeries) int {
 	}
 }
 
-// changedSeries finds in a series that was changed first.
-func changedSeries(find func(DriftSeries) int, change func(nights [][]float64) [][]float64) func(DriftSeries) int {
-	return func(s DriftSeries) int {
-		s.Results = change(s.Results)
-		return find(s)
-	}
-}
-
 // thrice counts each night three times, as a cache of answers does.
-func thrice(nights [][]float64) (out [][]float64) {
+var thrice = nightsChange{"each night thrice", func(_ *rand.Rand, nights [][]float64) (out [][]float64) {
 	for _, night := range nights[:len(nights)/3] {
 		out = append(out, night, night, night)
 	}
 	return out
-}
-
-// hardCasesAdded turns the last ten cases into hard ones that were added on night 41.
-func hardCasesAdded(nights [][]float64) [][]float64 {
-	for t, night := range nights {
-		for i := len(night) - 10; i < len(night); i++ {
-			if night[i] = float64((t*7 + i*3) % 2); t < 40 {
-				night[i] = math.NaN()
-			}
-		}
-	}
-	return nights
-}
+}}
 
 // outageWeek counts a tenth of the cases as failed in nights 61 to 67, when the service was out.
-func outageWeek(nights [][]float64) [][]float64 {
+var outageWeek = nightsChange{"an outage", func(_ *rand.Rand, nights [][]float64) [][]float64 {
 	for _, night := range nights[60:67] {
 		for i := range len(night) / 10 {
 			night[len(night)-1-i] = 0
 		}
 	}
 	return nights
+}}
+
+func (w nightsWorld) with(c nightsChange) nightsWorld {
+	w.change = c
+	return w
 }
 
 // TestNightsControls are rules and data that raise false alarms. Each must be seen to do so in more than 10 % of unchanged series.
@@ -249,9 +234,9 @@ func TestNightsControls(t *testing.T) {
 		{"bets against the first 10 nights", small, betsSeenOn(1800), 0.369, 80},
 		{"bets against the first 10 nights", usual, betsSeenOn(1800), 0.175, 80},
 		{"bets against the first 10 nights, low bar", usual, betsSeenOn(200), 0.356, 40},
-		{"every night counted three times", usual, changedSeries(seenOn, thrice), 0.994, 6},
-		{"mean of the cases run, hard ones added", usual, changedSeries(nightsRule{score: meanOfThoseRun}.seen, hardCasesAdded), 1, 6},
-		{"an outage counted as failed", usual, changedSeries(seenOn, outageWeek), 1, 6},
+		{"every night counted three times", usual.with(thrice), seenOn, 0.994, 6},
+		{"mean of the cases run, hard ones added", usual.with(hardCasesAdded), nightsRule{score: meanOfThoseRun}.seen, 1, 6},
+		{"an outage counted as failed", usual.with(outageWeek), seenOn, 1, 6},
 	} {
 		series := seriesFor(160, c.short)
 		rate := c.world.falseAlarms(uint64(980+i), series, c.find)

@@ -38,7 +38,7 @@ func BenchmarkDriftChance(b *testing.B) {
 	for _, w := range []struct {
 		cases, nights int
 		flaky         float64
-	}{{100, 10, 0.5}, {100, 43, 0.2}, {500, 730, 0.5}, {5000, 90, 0.2}} {
+	}{{100, 10, 0.5}, {100, 43, 0.2}, {500, 10, 0.5}, {500, 90, 0.5}, {500, 730, 0.5}, {5000, 90, 0.2}} {
 		b.Run("", func(b *testing.B) {
 			s := nightsWorld{n: w.cases, flaky: w.flaky}.series(rand.New(rand.NewPCG(1, 1)), w.nights)
 			for b.Loop() {
