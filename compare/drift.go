@@ -69,6 +69,8 @@ type Drift struct {
 
 	DriftLevels          // of a loss
 	Rebased     []Rebase // how the series started again, by night
+
+	watch *watch // after the newest night
 }
 
 // DriftLevels compare a loss with the nights before it, over the cases that have results on both sides.
@@ -102,11 +104,6 @@ const (
 
 // FindDrift looks through the nights in order, as each night's run did. It depends on nothing else: there is no seed and no stored state.
 func FindDrift(s DriftSeries) Drift {
-	return s.watched().report()
-}
-
-// watched goes through all nights.
-func (s DriftSeries) watched() *watch {
 	w := &watch{series: s, known: knownStarts(s.Known), drift: Drift{Bar: s.bar(), State: DriftEarly}}
 	w.drift.Nights = make([]DriftEvidence, len(s.Results))
 	w.begin(max(1, len(s.Results)-driftNights+1), 0)
@@ -119,7 +116,7 @@ func (s DriftSeries) watched() *watch {
 			}
 		}
 	}
-	return w
+	return w.report()
 }
 
 func (s DriftSeries) bar() float64 {
@@ -248,7 +245,7 @@ func (w *watch) acknowledge(a Acknowledgement) {
 
 func (w *watch) report() Drift {
 	d := w.drift
-	d.From = w.from
+	d.From, d.watch = w.from, w
 	switch {
 	case d.Seen > 0:
 		last := len(w.series.Results)

@@ -34,11 +34,10 @@ const (
 // Chance simulates 200 series with the rates, the number of nights and the repeats of this one, that lose 3 points from tomorrow
 // on: a tenth of the cases loses 30 points each, which is harder to see than cases that fail every time. It is seeded: the
 // same series has the same chance. It takes up to a second.
-func (s DriftSeries) Chance() DriftChance {
-	w := s.watched()
-	c := DriftChance{Points: chancePoints, Nights: chanceNights, Found: w.chance(1)}
+func (d Drift) Chance() DriftChance {
+	c := DriftChance{Points: chancePoints, Nights: chanceNights, Found: d.watch.chance(1)}
 	if c.Found < chanceWorth {
-		c.Repeats, c.Then = chanceRepeats*max(1, s.Repeats), w.chance(chanceRepeats)
+		c.Repeats, c.Then = chanceRepeats*max(1, d.watch.series.Repeats), d.watch.chance(chanceRepeats)
 	}
 	return c
 }

@@ -264,8 +264,15 @@ func (w *nightWatch) read(selects rundir.Selector, f *journal.Drift) (all []hist
 			}
 			return fits && (w.tonight == nil || r.ID != w.until.ID)
 		})
+		lost := 0
+		if err == nil {
+			lost, err = w.store.Lost(f.Suite, f.Arm)
+		}
 		if err != nil {
 			return nil, err
+		}
+		if lost > 0 {
+			f.Notes = append(f.Notes, "the history shrank: it lacks "+diag.Count(lost, "night")+" that it had")
 		}
 	}
 	if later > 0 {
@@ -438,7 +445,7 @@ func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 		f.Notes = append(f.Notes, fmt.Sprintf("re-based %s since %s, by %+.1f points in all", times(n), first[:min(10, len(first))], points))
 	}
 	if found.State == compare.DriftUnchanged {
-		f.Chance = new(journal.DriftChance(s.Chance()))
+		f.Chance = new(journal.DriftChance(found.Chance()))
 	}
 	if found.State != compare.DriftLost {
 		return

@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 		return err
 	}
 	id := cmp.Or(doc.Run.ID, dir) // evalrun writes no run files without an id
-	if err := remove(tx, id); err != nil {
+	nths, err := remove(tx, id)
+	if err != nil {
 		return err
 	}
 	n, err := insertRun(tx, doc, id, dir)
@@ -45,6 +47,7 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	if err != nil {
 		return err
 	}
+	a.nths = nths
 	err = a.cells(doc, cases)
 	if err == nil && cases {
 		err = a.nights(tx, doc)
@@ -72,24 +75,46 @@ func (s *Store) placed(dir string) string {
 	return dir
 }
 
-func remove(tx *sql.Tx, id string) error {
+// remove deletes a run, and returns which nights it was.
+func remove(tx *sql.Tx, id string) (nths map[[2]int64]int, err error) {
 	var n int64
 	ctx, cancel := bounded()
 	defer cancel()
-	err := tx.QueryRowContext(ctx, "SELECT n FROM run WHERE id = ?", id).Scan(&n)
+	err = tx.QueryRowContext(ctx, "SELECT n FROM run WHERE id = ?", id).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return nil, nil
+	}
+	if err == nil {
+		nths, err = nthsOf(ctx, tx, n)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, table := range perRun() {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // constant names
-			return err
+			return nil, err
 		}
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE n = ?", n)
-	return err
+	return nths, err
+}
+
+func nthsOf(ctx context.Context, tx *sql.Tx, run int64) (map[[2]int64]int, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT suite, arm, nth FROM night WHERE run = ?", run)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err reports it
+	out := map[[2]int64]int{}
+	for rows.Next() {
+		var key [2]int64
+		var nth int
+		if err := rows.Scan(&key[0], &key[1], &nth); err != nil {
+			return nil, err
+		}
+		out[key] = nth
+	}
+	return out, rows.Err()
 }
 
 // insertRun inserts the run itself and returns its number.
@@ -163,7 +188,8 @@ type adder struct {
 	cell        *cellBatch
 	total, mean *bulkInsert
 	totals      map[[2]int64]*total
-	order       [][2]int64 // suites and arms in the order of the cells
+	order       [][2]int64       // suites and arms in the order of the cells
+	nths        map[[2]int64]int // of the nights that the run replaces
 }
 
 type total struct {

@@ -26,6 +26,7 @@ type Night struct {
 	// Model is the model that was asked; Versions are those that the answers name, none where they do not.
 	Model    string
 	Versions []string
+	Nth      int // among the whole runs of the arm, when it was added
 	Planned  int // trials
 	Missing  int // trials without an outcome, such as those that met an outage
 	Cached   int // trials whose answers came from a cache
@@ -159,7 +160,7 @@ func (n *nightInReading) add(f *journal.Facts) {
 	if f.Quarantined {
 		return
 	}
-	key := eval.CaseKey(f.CaseID, f.VarsHash, f.ScorersHash)
+	key := eval.CaseKey(cmp.Or(f.CaseID, f.Case), f.VarsHash, f.ScorersHash)
 	at, known := n.places[key]
 	if !known {
 		at = len(n.Cases)
@@ -233,10 +234,17 @@ func (a *adder) night(tx *sql.Tx, key [2]int64, n *nightInReading) error {
 			return err
 		}
 	}
+	nth := a.nths[key]
+	if nth == 0 && n.Part == "" {
+		const last = "SELECT coalesce(max(nth), 0) + 1 FROM night WHERE suite = ? AND arm = ?"
+		if err := tx.QueryRow(last, key[0], key[1]).Scan(&nth); err != nil {
+			return err
+		}
+	}
 	_, err = tx.Exec(
-		"INSERT INTO night (run, suite, arm, part, tool, model, rules, versions, planned, missing, cached, data) "+
-			"VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-		a.run, key[0], key[1], n.Part, n.Tool, n.Model, string(rules), string(versions), n.Planned, n.Missing, n.Cached, data,
+		"INSERT INTO night (run, suite, arm, part, tool, model, rules, versions, nth, planned, missing, cached, data) "+
+			"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		a.run, key[0], key[1], n.Part, n.Tool, n.Model, string(rules), string(versions), nth, n.Planned, n.Missing, n.Cached, data,
 	)
 	return err
 }
@@ -324,6 +332,18 @@ func (s *Store) Nights(suite, arm string, most int, choose func(*RunRecord) bool
 	return out, nil
 }
 
+// Lost is how many nights of an arm the history had once and has no more.
+func (s *Store) Lost(suite, arm string) (n int, err error) {
+	if version, err := versionOf(s.db); err != nil || version < withNights {
+		return 0, s.explain(err)
+	}
+	ctx, cancel := bounded()
+	defer cancel()
+	err = s.db.QueryRowContext(ctx, `SELECT coalesce(max(nth), 0) - count(*) FROM night
+WHERE part = '' AND suite = (SELECT id FROM word WHERE text = ?) AND arm = (SELECT id FROM word WHERE text = ?)`, suite, arm).Scan(&n)
+	return max(0, n), s.explain(err)
+}
+
 // DriftRules are the rules about drift of the newest run of an arm; none where they are not known.
 func (s *Store) DriftRules(suite, arm string) (rules []eval.DriftRule, err error) {
 	if version, err := versionOf(s.db); err != nil || version < withNights {
@@ -353,8 +373,8 @@ func (s *Store) nightOf(run int64, suite, arm string, names map[int64]string) (*
 	ctx, cancel := bounded()
 	defer cancel()
 	err := s.db.QueryRowContext(
-		ctx, "SELECT part, tool, model, rules, versions, planned, missing, cached, data FROM night"+whereArm, run, suite, arm,
-	).Scan(&n.Part, &n.Tool, &n.Model, &rules, &versions, &n.Planned, &n.Missing, &n.Cached, &data)
+		ctx, "SELECT part, tool, model, rules, versions, nth, planned, missing, cached, data FROM night"+whereArm, run, suite, arm,
+	).Scan(&n.Part, &n.Tool, &n.Model, &rules, &versions, &n.Nth, &n.Planned, &n.Missing, &n.Cached, &data)
 	if err == nil {
 		err = errors.Join(json.Unmarshal([]byte(versions), &n.Versions), json.Unmarshal([]byte(rules), &n.Rules))
 	}

@@ -106,6 +106,7 @@ CREATE INDEX look_candidate ON look (candidate, base);
   run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, part TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
   rules TEXT NOT NULL, -- JSON: the suite's own about drift
   versions TEXT NOT NULL, -- JSON: of the model, as the answers say
+  nth INTEGER NOT NULL, -- among the whole runs of the arm when it was added: with fewer rows than that the history shrank
   planned INTEGER NOT NULL, missing INTEGER NOT NULL, cached INTEGER NOT NULL, -- trials
   data BLOB NOT NULL,
   PRIMARY KEY (run, suite, arm)

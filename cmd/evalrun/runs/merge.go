@@ -58,6 +58,9 @@ func (f Folder) Merge(shards []string, o Merging) (*merged, error) {
 		return nil, eval.Incomplete("%w", err)
 	}
 	defer doc.Close() //nolint:errcheck // only read
+	if err := doc.KeepDrift(); err != nil {
+		return nil, eval.Incomplete("%w", err)
+	}
 	o.Layout.Width, o.Layout.Color = o.Screen.Width, o.Screen.Color
 	written, err := reports.WriteOutputs(doc, outputs, o.Screen, o.Layout)
 	return &merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
