@@ -24,7 +24,7 @@ func Builtin() Table {
 		family("Judgement", append(textless(labelKind()), judgeKind())),
 		family("Response", textless(append(serviceKinds(), promptFeedbackKind(), candidatesKind(), costKind())...)),
 		family("Tools", textless(toolCallsKind(), stepsKind(), toolErrorsKind())),
-		family("Code", Table{execKind(), exprKind()}),
+		family("Code", Table{execKind(), exprKind(), fileKind()}),
 		family("Combinations", append(combinators(), textless(unscoredKind())...)),
 	))
 }

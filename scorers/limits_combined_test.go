@@ -5,10 +5,14 @@ package scorers_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -23,12 +27,47 @@ func programLimits() []limit {
 	return []limit{
 		{[]string{"exec"}, replyFigures},
 		{[]string{"expr"}, expressionFigures},
+		{[]string{"file"}, fileFigures},
 	}
 }
 
 // outcomes are entries by what they come to on the answer "x".
 var outcomes = map[string]string{
 	"p": "contains: x", "f": "contains: y", "n": "contains: x, select: {jq: .a}", "u": "safety: {max: LOW}",
+}
+
+// fileFigures reads what a hostile program may leave.
+func fileFigures(t *testing.T) string {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"empty": "", "large": strings.Repeat("x", 5<<20), "bytes": "x\xff"} {
+		expect.OK(t, os.WriteFile(at(name), []byte(text), 0o600))
+	}
+	expect.OK(t, os.Mkdir(at("folder"), 0o700))
+	expect.OK(t, syscall.Mkfifo(at("pipe"), 0o600))
+	for name, target := range map[string]string{"out": "/etc/passwd", "folders": "/etc", "dangling": "nothing", "loop": "loop"} {
+		expect.OK(t, os.Symlink(target, at(name)))
+	}
+	var n, absent tally
+	for _, name := range []string{
+		"empty", "large", "bytes", "folder", "pipe", "out", "folders/passwd", "dangling", "loop", "missing", "bytes/file",
+	} {
+		a := answer("x")
+		a.Context = &scorers.Context{Workspace: dir}
+		for _, kind := range []string{"contains: x", "equals: x", "regex: x", "json: valid", "jsonSchema: {schema: {}}"} {
+			entry := "file: {path: " + name + ", " + kind + "}"
+			n.add(letter(score(t, "- "+entry, a)) == "p")
+			n.add(letter(score(t, "- not: {"+entry+"}", a)) == "p")
+		}
+		if !strings.HasPrefix(name, "missing") && !strings.Contains(name, "/") {
+			absent.add(letter(score(t, "- file: {path: "+name+", absent: true}", a)) == "p")
+		}
+	}
+	return fmt.Sprintf(
+		"Of 11 names of what is missing, empty, too large or not UTF-8, of a folder, a pipe, and links that lead out or nowhere, "+
+			"%s entries pass, `not` included, and %s are taken for absent. It does not compare with what was in the folder before.",
+		n, absent,
+	)
 }
 
 // truthFigures tries every pair of outcomes in every combinator: n is a failure of what cannot be read, which `not` keeps.

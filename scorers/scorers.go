@@ -163,6 +163,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.Versions = append(n.Versions, inner.Versions...)
 	n.Tries, n.Price, n.PeopleLabels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.PeopleLabels || inner.PeopleLabels
 	n.Unscored, n.Model = n.Unscored || inner.Unscored, cmp.Or(n.Model, inner.Model)
+	n.Workspace = cmp.Or(n.Workspace, inner.Workspace)
 	if stream {
 		n.Stream = cmp.Or(n.Stream, inner.Stream)
 	}

@@ -19,7 +19,11 @@ import (
 // compile reads one entry of a scorers list, as it is written in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
+	target := "{name: t, model: m, stream: true}"
+	if strings.Contains(entry, "file: {path") {
+		target = "{name: t, program: {command: [cat], workspace: left}}"
+	}
+	text := "version: 1\nname: s\ntargets: [" + target + "]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
 		"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
 		"      " + strings.ReplaceAll(
 		entry,
@@ -27,7 +31,7 @@ func compile(t testing.TB, entry string) *scorers.Compiled {
 		"\n      ",
 	) + "\n"
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}, "left/x": {}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatalf("%s: %v, want no error", entry, err)
 	}

@@ -15,6 +15,9 @@ func (t Table) Shapes() map[string]yaml.Shape {
 	out := map[string]yaml.Shape{
 		"scorer":       t.entry(yaml.SiblingKeys),
 		"nestedScorer": t.entry(yaml.NestedKeys),
+		"fileScorer": t.ofFiles().entry(yaml.Block{
+			Need: []string{"path"}, Keys: append(filePathKeys(), yaml.NestedKeys.Only("select", "onError").Keys...),
+		}),
 	}
 	for _, k := range t {
 		out[k.Name] = yaml.Templates(k.arguments)
@@ -26,7 +29,7 @@ func (t Table) Shapes() map[string]yaml.Shape {
 // then suggest kinds only until there is one, and options only next to kinds that have them. They take every anyOf for true, so the
 // conditions have none.
 func (t Table) entry(siblings yaml.Block) yaml.Shape {
-	kinds, block := yaml.Block{}, yaml.Block{Keys: slices.Clone(siblings.Keys)}
+	kinds, block := yaml.Block{}, yaml.Block{Need: siblings.Need, Keys: slices.Clone(siblings.Keys)}
 	options := map[string][]string{} // kinds by option
 	for _, k := range t {
 		kinds.Keys = append(kinds.Keys, yaml.Key{Name: k.Name, Is: yaml.Ref(k.Name)})

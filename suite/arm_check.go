@@ -238,6 +238,22 @@ func (l *checker) checkModel(c *Case, arm Arm) {
 	}
 }
 
+// checkWorkspace reports scorers of a workspace on a target without one.
+func (l *checker) checkWorkspace(c *Case, arm Arm) {
+	if p, ok := arm.Target.Of.(*Program); ok && p.Workspace != "" {
+		return
+	}
+	for _, sc := range c.ScorersFor(arm) {
+		if of := sc.Needs.Workspace; of != "" && !l.modelless[sc.At()] {
+			l.modelless[sc.At()] = true
+			l.diags.Errorf(
+				sc.At(), "add a `workspace` to the program, or narrow `arms` of the scorer",
+				"`%s` reads the workspace of a program, and the target `%s` has none", of, arm.Target.Name,
+			)
+		}
+	}
+}
+
 // unstreamed is a scorer that needs streams, with the targets that do not stream.
 type unstreamed struct {
 	kind    string

@@ -62,7 +62,7 @@ type checker struct {
 
 	expected expectations
 	errors   errorCases
-	// modelless are the positions of reported scorers, see checkModel
+	// modelless are the positions of reported scorers, see checkModel and checkWorkspace
 	modelless map[diag.Pos]bool
 	listed    map[diag.Pos]listedName // names in lists of variables
 }
@@ -276,6 +276,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		}
 		l.checkStream(c, arm)
 		l.checkModel(c, arm)
+		l.checkWorkspace(c, arm)
 		l.needs.notePrices(c, arm)
 		l.checkTurns(c, arm)
 		l.checkCalls(c, arm)

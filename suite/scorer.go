@@ -46,6 +46,7 @@ type Needs struct {
 	Judges       []JudgeUse // one for each call of a judge
 	Stream       string     // name of the kind that needs streamed answers; "" for none
 	Model        string     // what only calls of a model have, such as steps; "" for nothing
+	Workspace    string     // name of the kind that reads the workspace of a program; "" for none
 	Price        bool       // needs the price of answers
 	PeopleLabels bool       // needs people's labels
 	Unscored     bool       // has a part that never has a score

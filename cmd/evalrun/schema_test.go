@@ -382,7 +382,11 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	}
 	walk(jsonOf(t, text))
 	for _, k := range scorers.Builtin() {
-		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, model: svc-pro, stream: true}]\njudges: [{name: judge, model: " +
+		target := "model: svc-pro, stream: true"
+		if k.Name == "file" {
+			target = "program: {command: sh, workspace: parts}"
+		}
+		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, " + target + "}]\njudges: [{name: judge, model: " +
 			"svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
 			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
 		if problems := loads(a.files, []byte(doc)); len(problems) > 0 {

@@ -102,6 +102,18 @@ func (n Node) rewrite(f func(Node, string) eval.Value) *yaml.Node {
 // With returns a value at the position of the node.
 func (n Node) With(v eval.Value) Node { return Node{of(v, n.resolve()), n.d} }
 
+// Without returns a mapping without a key.
+func (n Node) Without(key string) Node {
+	y := *n.resolve()
+	y.Content = nil
+	for _, e := range n.entries() {
+		if e.Name() != key {
+			y.Content = append(y.Content, e.Key.y, e.Value.y)
+		}
+	}
+	return Node{&y, n.d}
+}
+
 // Under returns a mapping with the value under one key, at the same position.
 func (n Node) Under(key string) Node {
 	y := n.resolve()
