@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,37 +73,73 @@ func TestKilledAgainAndAgainEachTrialIsJudgedOnce(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
-// However often a run of programs is killed, no call above its budget reaches the service, and every call is in the account.
+// killedBudgets are budgets, with the bytes of each answer. A call reserves usualOutput tokens, which most of the long answers exceed.
+var killedBudgets = map[string]struct {
+	flag  string
+	bytes int
+	unit  float64 // of the budget for a call
+}{
+	"calls": {"--budget-calls", 4, 1}, "tokens": {"--budget-tokens", 15_000, usualOutput},
+	"tokens that fall short": {"--budget-tokens", 24_000, usualOutput},
+	"money that falls short": {"--budget-money", 24_000, usualOutput * moneyPerToken},
+}
+
+const (
+	usualOutput   = 4096 // as the proxy reserves it
+	killedAtOnce  = 4    // calls that may be under way
+	moneyPerToken = 0.001
+)
+
+// However often a run of programs is killed, no call above its budget reaches the service, and every call is in the account. Tokens and
+// money exceed it by no more than what the reservations of calls under way fell short.
 func TestKilledProgramsKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	expect.OK(t, os.Symlink(evalrun, filepath.Join(filepath.Dir(evalrun), "toyagent")))
-	budget := 15 * kills(t)
-	s := newSoak(t, evalrun, "usage: true\nrules: [{reply: \"{{.prompt}}\", latency: {p50: 3ms, p99: 20ms}}]\n", fmt.Sprintf(`version: 1
+	for name, of := range killedBudgets {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := fmt.Sprintf("usage: true\nrules: [{reply: %q, latency: {p50: 3ms, p99: 20ms}}]\n", strings.Repeat("abc ", of.bytes/4))
+			models := newModelServer(func(err error) { expect.OK(t, err) }, "script.yaml", script)
+			server := httptest.NewServer(models)
+			defer server.Close()
+			calls := 15 * kills(t)
+			budget := float64(calls) * of.unit
+			s := newSoak(t, evalrun, "rules: []\n", fmt.Sprintf(`version: 1
 name: s
-limits: {concurrency: 4}
+limits: {concurrency: %d}
+prices: prices.json
 services: {openai: {protocol: openai, baseUrl: "http://127.0.0.1:9/v1"}}
-targets: [{name: t, program: {command: [toyagent, openai], models: openai, sandbox: none, concurrency: 4}}]
-prompts: [{name: p, text: "{{.x}}"}]
-cases: [{name: c, repeats: %d, vars: {x: hello}, scorers: [{equals: hello}]}]
-`, 4*budget))
-	s.path = filepath.Dir(evalrun)
-	at := []string{"--service", "openai.baseUrl=" + s.url + "/v1", "--budget-calls", strconv.Itoa(budget), "-q"}
-	killed := s.kill(kills(t), append([]string{"run", "suite.yaml", "--out", "killed"}, at...)...)
-	s.ends(s.command("resume", "killed", "-q"))
-	calls := chatted(t, s.url)
-	var run struct {
-		Spent eval.Spent `json:"spent"`
+targets: [{name: t, program: {command: [toyagent, openai], models: openai, sandbox: none, concurrency: %[1]d}}]
+prompts: [{name: p, text: hello}]
+cases: [{name: c, repeats: %d, scorers: [{contains: abc}]}]
+`, killedAtOnce, 4*calls))
+			prices := fmt.Sprintf(`{"currency": "EUR", "models": {"small": {"input": %g, "output": %[1]g}}}`, 1e6*moneyPerToken)
+			expect.OK(t, os.WriteFile(filepath.Join(s.dir, "prices.json"), []byte(prices), 0o600))
+			s.path = filepath.Dir(evalrun)
+			killed := s.kill(kills(t), "run", "suite.yaml", "--out", "killed", "-q", "--service", "openai.baseUrl="+server.URL+"/v1",
+				of.flag, strconv.FormatFloat(budget, 'f', -1, 64))
+			s.finish(4, "resume", "killed", "-q") // until the budget is spent
+			var run struct {
+				Spent eval.Spent `json:"spent"`
+			}
+			lines := strings.Split(strings.TrimSpace(readText(t, s.dir, "killed/run.jsonl")), "\n")
+			expect.OK(t, json.Unmarshal([]byte(lines[len(lines)-1]), &run))
+			served := models.account
+			tokens := served.Prompt + served.Output
+			short := float64(max(0, tokens/max(1, served.Calls)-usualOutput) * killedAtOnce * (killed + 1))
+			got := map[string][3]float64{
+				"--budget-calls":  {float64(served.Calls), float64(run.Spent.Attempts), 0},
+				"--budget-tokens": {float64(tokens), float64(run.Spent.Tokens), short},
+				"--budget-money":  {moneyPerToken * float64(tokens), run.Spent.Money, moneyPerToken * short},
+			}[of.flag]
+			if spent, booked, over := got[0], got[1], got[2]; spent > budget+over || spent == 0 || booked < spent-over {
+				t.Errorf("%g were spent and %g booked, want at most %g and %g more, and all of them", spent, booked, budget, over)
+			}
+			t.Logf("%d kills, %d calls: %g of a budget of %g, %g booked, %g may fall short", killed, served.Calls, got[0], budget, got[1], got[2])
+		})
 	}
-	lines := strings.Split(strings.TrimSpace(readText(t, s.dir, "killed/run.jsonl")), "\n")
-	expect.OK(t, json.Unmarshal([]byte(lines[len(lines)-1]), &run))
-	if calls > budget || calls == 0 || run.Spent.Attempts < calls {
-		t.Errorf("got %d calls, %d of them in the account, want at most %d, and all of them", calls, run.Spent.Attempts, budget)
-	}
-	t.Logf("%d kills, %d calls of a budget of %d, %d booked", killed, calls, budget, run.Spent.Attempts)
 }
-
-func chatted(t *testing.T, url string) int { return served(t, url)["chat/completions"] }
 
 func (s *soak) finish(want int, args ...string) {
 	s.t.Helper()
