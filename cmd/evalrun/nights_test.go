@@ -12,8 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // shakyModel is a model that passes each case with a probability of its own.
@@ -186,61 +191,93 @@ func TestARunThatIsNoNightIsJudgedAsEver(t *testing.T) {
 	b.says("1 selection not counted")
 }
 
-// TestCalibratedNights counts false alarms in unchanged series, and how soon a loss of eight points is found, with processes.
-func TestCalibratedNights(t *testing.T) {
-	series, nights, found := 1, 20, 1
-	if os.Getenv("EVALRUN_CALIBRATE") != "" {
-		series, nights, found = 30, 90, 20
+// keepNights writes a history of nights with a case's outcome by night and case, both from 0, as so many runs would have.
+func (b *box) keepNights(nights, cases int, passes func(night, n int) bool) {
+	b.t.Helper()
+	expect.OK(b.t, os.MkdirAll(b.path(".evalrun"), 0o755))
+	store, err := history.Open(b.path(".evalrun/history.db"))
+	expect.OK(b.t, err)
+	for night := range nights {
+		at := time.Date(2026, 1, 1+night, 0, 0, 0, 0, time.UTC)
+		run := eval.Run{
+			ID: fmt.Sprintf("night-%04d", night+1), StartedAt: at.Format(time.RFC3339Nano), Labels: map[string]string{"nightly": ""},
+			Suites: []eval.RunSuite{{Name: "nightly", File: "suite.yaml"}},
+			Plan:   eval.RunPlan{Trials: cases, Arms: []string{"main/ask"}},
+		}
+		dir := b.path(run.ID)
+		w, err := journal.Create(dir, &run, nil)
+		expect.OK(b.t, err)
+		for n := range cases {
+			var ending eval.Ending = eval.Failed{}
+			if passes(night, n) {
+				ending = eval.Passed{}
+			}
+			id := fmt.Sprintf("%016x", n)
+			expect.OK(b.t, w.Append(&eval.Result{
+				Trial:  eval.Trial{N: n, ID: id, CaseID: id, Suite: "nightly", Case: fmt.Sprintf("c%d", n), Arm: "main/ask", Repeat: 1},
+				Timing: &eval.Timing{Attempts: 1}, Ending: ending, Scores: []eval.Score{},
+			}))
+		}
+		expect.OK(b.t, w.Finish(&eval.End{FinishedAt: at.Add(time.Hour).Format(time.RFC3339Nano), Reason: eval.EndCompleted}))
+		d, err := journal.Open(dir)
+		expect.OK(b.t, err, store.Add(d), d.Close(), os.RemoveAll(dir))
 	}
-	t.Run("group", func(t *testing.T) {
-		var alarms, missed sync.Map
-		t.Cleanup(func() {
-			if n := size(&alarms); n > 4 {
-				t.Errorf("%d of %d unchanged series have an alarm, want at most 4", n, series)
-			}
-			if n := size(&missed); n > 0 {
-				t.Errorf("%d of %d losses were not found in time", n, found)
-			}
-		})
-		for s := range series {
-			t.Run(fmt.Sprintf("unchanged %d", s), func(t *testing.T) {
-				t.Parallel()
-				b, _ := newNights(t, uint64(100+s), 40)
-				for n := 1; n <= nights; n++ {
-					if code := b.night("-q"); code == 1 {
-						t.Logf("alarm on night %d:\n%s", n, b.out)
-						alarms.Store(s, true)
-						return
-					} else if code != 0 {
-						t.Fatalf("night %d: exit %d\n%s", n, code, b.out)
-					}
-				}
-			})
-		}
-		for s := range found {
-			t.Run(fmt.Sprintf("lost %d", s), func(t *testing.T) {
-				t.Parallel()
-				b, v := newNights(t, uint64(200+s), 100)
-				for n := 1; n <= 10+14; n++ {
-					if n == 11 {
-						for i := range 8 {
-							v.pass[10*i+1] = 0
-						}
-					}
-					if code := b.night("-q"); code == 1 && n > 10 {
-						t.Logf("found after %d nights", n-10)
-						return
-					} else if code == 1 {
-						t.Fatalf("alarm on night %d before the loss\n%s", n, b.out)
-					}
-				}
-				missed.Store(s, true)
-			})
-		}
-	})
+	expect.OK(b.t, store.Close())
 }
 
-func size(m *sync.Map) (n int) {
-	m.Range(func(any, any) bool { n++; return true })
-	return n
+// drift is what history --drift says of the nights.
+func (b *box) drift() (found journal.Drift) {
+	b.t.Helper()
+	out, _ := b.command("history", "--drift", "--json").Output() // an alarm is exit 1
+	var all struct{ Drift []journal.Drift }
+	expect.OK(b.t, json.Unmarshal(out, &all))
+	expect.Same(b.t, "series", len(all.Drift), 1)
+	return all.Drift[0]
+}
+
+// TestCalibratedNights counts false alarms in histories of 90 unchanged nights, at most 4 of 30, and holds how soon a loss of
+// 8 points is found, in all of 20: within 14 nights after 10.
+func TestCalibratedNights(t *testing.T) {
+	t.Parallel()
+	series, found := 2, 1
+	if os.Getenv("EVALRUN_CALIBRATE") != "" {
+		series, found = 30, 20
+	}
+	const cases, nights, before, within = 100, 90, 10, 14
+	keep := func(seed uint64, nights, lost int) *box {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		pass := make([]float64, cases)
+		for i := range pass {
+			if pass[i] = 0.995; i%5 == 4 {
+				pass[i] = 0.3 + 0.6*rng.Float64()
+			}
+		}
+		b := newBox(t, nil, nil)
+		b.keepNights(nights, cases, func(night, n int) bool {
+			gone := night >= before && n%10 == 1 && n < 10*lost
+			return rng.Float64() < pass[n] && !gone
+		})
+		return b
+	}
+	alarms := 0
+	for s := range series {
+		if f := keep(uint64(100+s), nights, 0).drift(); f.State == compare.DriftLost {
+			alarms++
+			t.Logf("series %d: an alarm on night %d", s, f.Seen)
+		} else {
+			expect.Same(t, "state", f.State, compare.DriftUnchanged)
+			expect.Same(t, "nights", f.Nights, nights)
+		}
+	}
+	if alarms > 4 {
+		t.Errorf("%d of %d unchanged series have an alarm, want at most 4", alarms, series)
+	}
+	for s := range found {
+		f := keep(uint64(200+s), before+within, 8).drift()
+		t.Logf("series %d: a loss from night %d, seen on night %d", s, f.Start, f.Seen)
+		expect.Same(t, "state after a loss", f.State, compare.DriftLost)
+		if f.Seen <= before || f.Start < before-2 || f.Start > before+4 {
+			t.Errorf("series %d: a loss from night %d, seen on night %d, want one from night %d", s, f.Start, f.Seen, before+1)
+		}
+	}
 }
