@@ -69,6 +69,8 @@ type Result struct {
 	TraceID string
 	// Workspace is the folder that a program worked in, if it was kept; "" otherwise.
 	Workspace string
+	// Changes is a diff of what a program changed in its workspace, "" for nothing; see package session for its bounds.
+	Changes string
 	// Judgements are the replies of judges, in the order of the questions.
 	Judgements []Judgement
 	// Metrics are the derived metrics that could be computed, by name.

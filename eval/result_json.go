@@ -22,6 +22,7 @@ type writtenResult struct {
 	SkipReason string             `json:"skipReason,omitempty"`
 	TraceID    string             `json:"traceId,omitempty"`
 	Workspace  string             `json:"workspace,omitempty"`
+	Changes    string             `json:"changes,omitempty"`
 	Judgements []Judgement        `json:"judgements,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 }
@@ -36,7 +37,7 @@ func (r *Result) written() *writtenResult {
 	e := r.writtenEnding()
 	w := &writtenResult{
 		Trial: r.Trial, Vars: r.Vars, Outcome: e.outcome, Request: r.Request, Response: r.Response, Calls: r.Calls, Usage: r.Usage,
-		Timing: r.Timing, Error: e.err, SkipReason: e.skipReason, TraceID: r.TraceID, Workspace: r.Workspace,
+		Timing: r.Timing, Error: e.err, SkipReason: e.skipReason, TraceID: r.TraceID, Workspace: r.Workspace, Changes: r.Changes,
 		Judgements: r.Judgements, Metrics: r.Metrics,
 	}
 	if r.Timing != nil {
@@ -64,7 +65,7 @@ func (w *writtenResult) result() Result {
 	r := Result{
 		Trial: w.Trial, Vars: w.Vars, Ending: w.Outcome.Ending(w.Error, w.SkipReason),
 		Request: w.Request, Response: w.Response, Calls: w.Calls, Usage: w.Usage, Timing: w.Timing,
-		TraceID: w.TraceID, Workspace: w.Workspace, Judgements: w.Judgements, Metrics: w.Metrics,
+		TraceID: w.TraceID, Workspace: w.Workspace, Changes: w.Changes, Judgements: w.Judgements, Metrics: w.Metrics,
 	}
 	if w.Scores != nil {
 		r.Scores = make([]Score, len(w.Scores))

@@ -86,6 +86,12 @@ func (c *caseReport) trial(r *eval.Result) {
 	c.turns(r)
 	c.modelCalls(r)
 	c.response(r.Response)
+	if r.Changes != "" {
+		c.printf("  changed files\n")
+		c.indent += "  "
+		c.block("", r.Changes)
+		c.indent = strings.TrimSuffix(c.indent, "  ")
+	}
 	for _, s := range r.Scores {
 		c.score(s)
 	}

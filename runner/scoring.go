@@ -38,7 +38,7 @@ func (a *scoring) leave() {
 func (a *scoring) recorded(earlier *eval.Result) {
 	a.result.Request = &a.trial.Request
 	a.result.Response = earlier.Response
-	a.result.TraceID = earlier.TraceID
+	a.result.TraceID, a.result.Changes = earlier.TraceID, earlier.Changes
 	if a.trial.Request.Live || len(earlier.Calls) > 0 {
 		a.takeCalls(earlier.Calls)
 	}

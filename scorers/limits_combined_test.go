@@ -65,7 +65,7 @@ func fileFigures(t *testing.T) string {
 	}
 	return fmt.Sprintf(
 		"Of 11 names of what is missing, empty, too large or not UTF-8, of a folder, a pipe, and links that lead out or nowhere, "+
-			"%s entries pass, `not` included, and %s are taken for absent. It does not compare with what was in the folder before.",
+			"%s entries pass, `not` included, and %s are taken for absent.",
 		n, absent,
 	)
 }

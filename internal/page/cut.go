@@ -53,6 +53,7 @@ func (c *cutter) result(r *eval.Result) {
 		c.shorten(&j.Prompt)
 		c.failure(j.Error)
 	}
+	c.shorten(&r.Changes)
 	for i := range r.Scores {
 		c.score(&r.Scores[i])
 	}

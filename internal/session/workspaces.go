@@ -192,6 +192,20 @@ func (w *folders) Settle(salt string, r *eval.Result) (kept string, release func
 	}
 }
 
+// Changes is what the program of a trial changed in its workspace, "" for nothing.
+func (w *folders) Changes(salt string, r *eval.Result) string {
+	w.mu.Lock()
+	var one opened
+	if len(w.open) > 0 {
+		one = w.open[runner.TrialName(salt, r.N)]
+	}
+	w.mu.Unlock()
+	if one.of == nil || one.of.Workspace == "" || r.Response == nil {
+		return ""
+	}
+	return changes(one.of, w.path(one.name))
+}
+
 // leaves removes the place of a trial, and its workspace unless it is kept.
 func (w *folders) leaves(one opened, workspace bool) {
 	if one.at.root != "" {

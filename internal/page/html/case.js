@@ -106,6 +106,7 @@ function drawTrial(t, arms, head) {
     h('p', {class: 'note id'}, 'trial ', name(t.id)),
     h('p', {class: 'copies'}, copyTrial(t)),
     t.traceId && h('p', {class: 'note'}, 'trace id ', name(t.traceId)),
+    t.changes && h('details', null, h('summary', null, 'Changed files'), prose(t.changes)),
     t.workspace && h('p', {class: 'note'}, 'workspace kept in ', name(t.workspace)),
   ].flat(Infinity).filter(Boolean);
 }
