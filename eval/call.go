@@ -244,6 +244,10 @@ type Usage struct {
 	TotalTokens  int `json:"totalTokens"`
 	// CachedTokens are the tokens of the prompt that the service had in a cache.
 	CachedTokens int `json:"cachedTokens,omitempty"`
+	// WrittenTokens are the tokens of the prompt that the service put into a cache, HourTokens those of them that it keeps for
+	// an hour.
+	WrittenTokens int `json:"writtenTokens,omitempty"`
+	HourTokens    int `json:"hourTokens,omitempty"`
 	// ToolUseTokens are the tokens of what the service's own tools added to the prompt; PromptTokens leaves them out.
 	ToolUseTokens int `json:"toolUseTokens,omitempty"`
 	// ReasoningTokens are the tokens of the output that the model thought with; OutputTokens has them in.
@@ -305,6 +309,18 @@ type Price struct {
 	Output float64 `json:"output"`
 	// Cached is the price of prompt tokens that the service had in a cache; nil means the price of other prompt tokens.
 	Cached *float64 `json:"cached,omitempty"`
+	// CacheWrite is the price of prompt tokens that the service put into a cache, and CacheWriteHour of those that it keeps there
+	// for an hour; nil means the price of other prompt tokens, and of CacheWrite.
+	CacheWrite     *float64 `json:"cacheWrite,omitempty"`
+	CacheWriteHour *float64 `json:"cacheWriteHour,omitempty"`
+}
+
+// or is a price, or what counts where the list has none.
+func or(price *float64, other float64) float64 {
+	if price == nil {
+		return other
+	}
+	return *price
 }
 
 // Of returns the cost of a call's tokens. It is 0 when the list is nil or does not name the model. Tokens that the
@@ -314,13 +330,22 @@ func (p *PriceList) Of(model string, u *Usage) float64 {
 		return 0
 	}
 	one := p.Models[model]
-	cached := one.Input
-	if one.Cached != nil {
-		cached = *one.Cached
+	cached := min(u.CachedTokens, u.PromptTokens)
+	written := min(u.WrittenTokens, u.PromptTokens-cached)
+	hour := min(u.HourTokens, written)
+	write := or(one.CacheWrite, one.Input)
+	return (one.Input*float64(u.PromptTokens-cached-written+u.ToolUseTokens) + or(one.Cached, one.Input)*float64(cached) +
+		write*float64(written-hour) + or(one.CacheWriteHour, write)*float64(hour) + one.Output*float64(u.OutputTokens)) / 1e6
+}
+
+// MostOf is the most that the tokens of a call can cost, as Of.
+func (p *PriceList) MostOf(model string, u *Usage) float64 {
+	if p == nil {
+		return 0
 	}
-	inCache := min(u.CachedTokens, u.PromptTokens)
-	input := u.PromptTokens - inCache + u.ToolUseTokens
-	return (one.Input*float64(input) + cached*float64(inCache) + one.Output*float64(u.OutputTokens)) / 1e6
+	written, hour := *u, *u
+	written.WrittenTokens, hour.WrittenTokens, hour.HourTokens = u.PromptTokens, u.PromptTokens, u.PromptTokens
+	return max(p.Of(model, u), p.Of(model, &written), p.Of(model, &hour))
 }
 
 // OfTrial returns the cost of a trial. It is not known when the list does not name its model, or one that its program called.

@@ -243,6 +243,8 @@ func (u *Usage) Add(other *Usage) {
 	u.OutputTokens += other.OutputTokens
 	u.TotalTokens += other.TotalTokens
 	u.CachedTokens += other.CachedTokens
+	u.WrittenTokens += other.WrittenTokens
+	u.HourTokens += other.HourTokens
 	u.ToolUseTokens += other.ToolUseTokens
 	u.ReasoningTokens += other.ReasoningTokens
 	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}

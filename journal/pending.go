@@ -96,6 +96,8 @@ func minus(a, b eval.Usage) eval.Usage {
 		TotalTokens:     less(a.TotalTokens, b.TotalTokens),
 		ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
 		CachedTokens:    less(a.CachedTokens, b.CachedTokens),
+		WrittenTokens:   less(a.WrittenTokens, b.WrittenTokens),
+		HourTokens:      less(a.HourTokens, b.HourTokens),
 		ToolUseTokens:   less(a.ToolUseTokens, b.ToolUseTokens),
 		Source:          a.Source,
 	}

@@ -173,6 +173,14 @@ func priceBlock() yaml.Block {
 				"cached", yaml.Number(0, math.MaxInt32),
 				"Per million tokens of prompts that the service had in a cache; the price of input when not given.",
 			),
+			key(
+				"cacheWrite", yaml.Number(0, math.MaxInt32),
+				"Per million tokens of prompts that the service put into a cache; the price of input when not given.",
+			),
+			key(
+				"cacheWriteHour", yaml.Number(0, math.MaxInt32),
+				"The same, of those that it keeps for an hour; the price of cacheWrite when not given.",
+			),
 		},
 	}
 }

@@ -430,6 +430,9 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 			Input:  one.Need("input").Float(0, math.MaxInt32),
 			Output: one.Need("output").Float(0, math.MaxInt32),
 			Cached: optionalFloat(one.Get("cached"), math.MaxInt32),
+
+			CacheWrite:     optionalFloat(one.Get("cacheWrite"), math.MaxInt32),
+			CacheWriteHour: optionalFloat(one.Get("cacheWriteHour"), math.MaxInt32),
 		}
 	}
 	if models.IsMapping() && len(p.Models) == 0 {

@@ -173,12 +173,20 @@ func (l *Limiter) price(model string, u *eval.Usage) rates.Amount {
 	c := eval.Usage{
 		PromptTokens: possible(u.PromptTokens), OutputTokens: possible(u.OutputTokens),
 		CachedTokens: possible(u.CachedTokens), ToolUseTokens: possible(u.ToolUseTokens),
+		WrittenTokens: possible(u.WrittenTokens), HourTokens: possible(u.HourTokens),
 	}
 	return rates.Amount{
 		Calls:  1,
 		Tokens: max(1, possible(u.TotalTokens), c.PromptTokens+c.OutputTokens),
 		Money:  l.cfg.Prices.Of(model, &c),
 	}
+}
+
+// most is the highest price of a call with a usage that is not known yet.
+func (l *Limiter) most(model string, u *eval.Usage) rates.Amount {
+	cost := l.price(model, u)
+	cost.Money = l.cfg.Prices.MostOf(model, u)
+	return cost
 }
 
 // meteredCall is a call that waits for room, and then is in the books until it is settled.

@@ -288,7 +288,7 @@ func (s *forecaster) generating(t *runner.Planned, tokens int) {
 	a.ReplyTokens += replies
 	a.MaxOutputTokens += output
 	s.LeastCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
-	s.MostCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
+	s.MostCost += s.prices.MostOf(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
 	s.unknown = s.unknown || output == 0 && t.Request.App == nil
 	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
 }

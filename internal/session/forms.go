@@ -41,7 +41,9 @@ func (u *givenUsage) UnmarshalJSON(data []byte) error {
 	if u.InputTokens != nil {
 		u.PromptTokens = *u.InputTokens
 	}
-	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.ReasoningTokens, u.ToolUseTokens} {
+	for _, n := range []int{
+		u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.WrittenTokens, u.HourTokens, u.ReasoningTokens, u.ToolUseTokens,
+	} {
 		if n < 0 {
 			return fmt.Errorf("`usage` has the number %d of tokens, which is negative", n)
 		}

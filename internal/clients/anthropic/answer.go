@@ -125,16 +125,14 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 // written to a cache apart from the input.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	var input, written wire.LenientInt
+	var input wire.LenientInt
 	wire.TakeCount(f, &input, "input_tokens")
-	wire.TakeCount(f, &written, "cache_creation_input_tokens")
+	wire.TakeCount(f, &c.Written, "cache_creation_input_tokens")
+	wire.TakeDetail(f, "cache_creation", &c.Hour, "ephemeral_1h_input_tokens")
 	wire.TakeCount(f, &c.Cached, "cache_read_input_tokens")
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
 	wire.TakeDetail(f, "output_tokens_details", &c.Reasoning, "thinking_tokens")
 	wire.DropZeros(f)
-	if written > 0 { // costs more than other input
-		f["cache_creation_input_tokens"] = wire.Encode(written)
-	}
-	c.Input = input + written + c.Cached
+	c.Input = input + c.Written + c.Cached
 	return c.Usage(known, f)
 }

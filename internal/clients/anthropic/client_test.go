@@ -82,7 +82,8 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 	content := `[{"type":"thinking","thinking":"so","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"},` +
 		`{"type":"text","text":"b"},{"type":"tool_use","id":"1","name":"f","input":{"n":1.0,"m":9007199254740993}}]`
 	body := `{"type":"message","role":"assistant","model":"m","content":` + content + `,"stop_reason":"tool_use",` +
-		`"usage":{"input_tokens":5,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`
+		`"usage":{"input_tokens":5,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4,` +
+		`"cache_creation":{"ephemeral_1h_input_tokens":1}}}`
 	for _, stream := range []bool{false, true} { // a server may send the answer in one piece although the request is for a stream
 		got, err := ask(t, &replies.Canned{Body: []byte(body)}, stream)
 		expect.OK(t, err)
@@ -95,6 +96,7 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		expect.Same(t, "the end", []string{c.Text, c.FinishReason, c.VendorReason}, []string{"ab", "TOOL_CALLS", "tool_use"})
 		u := got.Usage
 		expect.Same(t, "the tokens", []int{u.PromptTokens, u.CachedTokens, u.OutputTokens, u.TotalTokens}, []int{10, 3, 4, 14})
+		expect.Same(t, "what was put into a cache", []int{u.WrittenTokens, u.HourTokens}, []int{2, 1})
 		turn := eval.AnsweredCall{Response: *got, Results: []eval.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
 		next := (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})
 		var sent string

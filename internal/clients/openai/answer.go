@@ -168,6 +168,7 @@ func readUsage(f wire.Fields) *eval.Usage {
 	known := wire.TakeCount(f, &c.Output, "completion_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")
 	wire.TakeDetail(f, "prompt_tokens_details", &c.Cached, "cached_tokens")
+	wire.TakeDetail(f, "prompt_tokens_details", &c.Written, "cache_write_tokens")
 	wire.TakeDetail(f, "completion_tokens_details", &c.Reasoning, "reasoning_tokens")
 	if c.Cached == 0 {
 		wire.TakeCount(f, &c.Cached, "prompt_cache_hit_tokens")

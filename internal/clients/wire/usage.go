@@ -25,7 +25,7 @@ func (n LenientInt) Limit() int {
 
 // TokenCounts has the numbers of tokens that a vendor reports.
 type TokenCounts struct {
-	Input, Output, Total, Cached, Reasoning LenientInt
+	Input, Output, Total, Cached, Written, Hour, Reasoning LenientInt
 }
 
 // TakeCount moves a number, under one of its names, from a vendor's record. Other values are missing.
@@ -58,13 +58,14 @@ func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 func (c *TokenCounts) Usage(hasOutput bool, rest Fields) *eval.Usage {
 	u := &eval.Usage{
 		PromptTokens: int(c.Input), OutputTokens: int(c.Output), CachedTokens: int(c.Cached),
+		WrittenTokens: int(c.Written), HourTokens: int(c.Hour),
 		ReasoningTokens: int(c.Reasoning), TotalTokens: max(int(c.Total), int(c.Input)+int(c.Output)),
 		Source: eval.UsageService, Extra: eval.NewExtra(rest),
 	}
 	if !hasOutput {
 		u.Source = ""
 	}
-	if u.TotalTokens == 0 || !ArePossible(u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.ReasoningTokens) {
+	if u.TotalTokens == 0 || !ArePossible(u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.WrittenTokens, u.HourTokens, u.ReasoningTokens) {
 		return nil
 	}
 	return u
