@@ -181,6 +181,7 @@ func (n RuleName) IsLeast() bool {
 
 // Decision is what a run came to by the rules of its suites.
 type Decision struct {
+	Verdict    string              // in a word, as lists of runs say it
 	Gate       Gate                // what the rules came to
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
 	Ranking    []compare.Ranking   // of the arms of suites whose gate or race is about the best arm

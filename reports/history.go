@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -79,13 +80,15 @@ func (h *historyTable) notes(more int) {
 func (h *historyTable) runs() {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
-		{Header: "when (UTC)", Optional: 4}, // the run's name contains it too
+		{Header: "when (UTC)", Optional: 7}, // the run's name contains it too
 		{Header: "suites", Optional: 1, Least: 8},
-		{Header: "trials", Least: 10},
+		{Header: "verdict", Least: 6},
+		{Header: "trials", Optional: 2, Least: 10},
 		{Header: "pass rate"},
-		{Header: "errors"},
-		{Header: "tokens", Optional: 3},
-		{Header: "note", Optional: 2},
+		{Header: "errors", Optional: 3},
+		{Header: "tokens", Optional: 6},
+		{Header: "commit", Optional: 5},
+		{Header: "note", Optional: 4},
 	}
 	var rows [][]string
 	for i := range h.e.Runs {
@@ -100,14 +103,16 @@ func (h *historyTable) runs() {
 			rate = diag.Percent(p)
 		}
 		rows = append(rows, []string{
-			diag.CleanLine(run.ID), text.When(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
-			noteOf(run),
+			diag.CleanLine(run.ID), text.When(run.StartedAt), suitesOf(run), cmp.Or(diag.CleanLine(run.Verdict), "-"), trials, rate,
+			fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()), diag.CleanLine(run.Commit[:min(len(run.Commit), 7)]), noteOf(run),
 		})
 	}
-	if !slices.ContainsFunc(rows, func(r []string) bool { return r[len(r)-1] != "" }) {
-		columns = columns[:len(columns)-1]
-		for i := range rows {
-			rows[i] = rows[i][:len(columns)]
+	for at := len(columns) - 1; at >= len(columns)-2; at-- { // no commit, or nothing to note
+		if !slices.ContainsFunc(rows, func(r []string) bool { return r[at] != "" }) {
+			columns = slices.Delete(columns, at, at+1)
+			for i := range rows {
+				rows[i] = slices.Delete(rows[i], at, at+1)
+			}
 		}
 	}
 	h.grid(columns, rows)

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -36,6 +37,7 @@ func Apply(d *journal.Document) {
 		Gate: out.gate, Comparison: comparison, Ranking: out.ranked, NotCompared: notCompared,
 		Standings: sync.OnceValue(func() []compare.Ranking { return standings(d) }),
 	}
+	d.Decision.Verdict, _ = overview.VerdictOf(d)
 }
 
 func gateConfig(d *journal.Document, suite string) *eval.GateConfig {

@@ -127,8 +127,8 @@ func (d Dir) NumberLooks(run *eval.Run, getenv func(string) string) {
 }
 
 // RebuildHistory makes a new history from the runs below .evalrun/runs, below dirs, and in the old history.
-// notice gets what it cannot read.
-func (d Dir) RebuildHistory(dirs []string, notice func(string)) error {
+// notice gets what it cannot read, and judge gives each run its verdict.
+func (d Dir) RebuildHistory(dirs []string, notice func(string), judge func(*journal.Document)) error {
 	for i, named := range dirs {
 		dir := d.Join(named)
 		dirs[i] = dir
@@ -141,5 +141,5 @@ func (d Dir) RebuildHistory(dirs []string, notice func(string)) error {
 	if err := ignoreByGit(d.Join(own)); err != nil {
 		return eval.BadInput("the history cannot be made: %w", err)
 	}
-	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), notice)
+	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), notice, judge)
 }

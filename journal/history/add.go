@@ -131,14 +131,17 @@ func insertRun(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error)
 	if of := run.Plan.Shard; of != nil {
 		shard = fmt.Sprintf("%d/%d", of.Index, of.Of)
 	}
-	trusted := doc.Summary.Integrity
+	trusted, verdict := doc.Summary.Integrity, ""
+	if doc.Decision != nil {
+		verdict = doc.Decision.Verdict
+	}
 	result, err := tx.Exec(
 		`INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels,
-name, revision, branch, buckets, clean, open, tainted)
-VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+name, revision, branch, buckets, clean, open, tainted, verdict)
+VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard,
 		run.Plan.Trials, string(labels), run.Name, run.Commit, run.Branch, bucketsFor(doc.Len()),
-		trusted.Clean, trusted.Open, trusted.Tainted,
+		trusted.Clean, trusted.Open, trusted.Tainted, verdict,
 	)
 	if err != nil {
 		return 0, err

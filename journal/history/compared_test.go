@@ -50,7 +50,7 @@ func TestLooksAreCountedByCandidateAndBaseline(t *testing.T) {
 		expect.Same(t, when+": the same answers", nth(t, s, eval.Run{ID: "new", RescoredFrom: "run-0003"}, "main", "prompt"), 2)
 		expect.Same(t, when+": another baseline", nth(t, s, eval.Run{ID: "new"}, "other", "prompt"), 2)
 		expect.Same(t, when+": another candidate", nth(t, s, eval.Run{ID: "new"}, "main", "new prompt"), 1)
-		expect.OK(t, s.Close(), Rebuild(path, []string{folder}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
+		expect.OK(t, s.Close(), Rebuild(path, []string{folder}, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil))
 		s = open(t, path)
 	}
 }

@@ -16,13 +16,13 @@ import (
 
 // Rebuild makes the history in a file again, from the run files below dirs and those of the old history
 // that still exist. It replaces the old file once the new one is complete. notice gets what it cannot read.
-// A run in progress is added when it ends.
-func Rebuild(path string, dirs []string, notice func(string)) error {
+// A run in progress is added when it ends. judge gives each run its verdict; nil gives none.
+func Rebuild(path string, dirs []string, notice func(string), judge func(*journal.Document)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	r := &rebuild{path: path, dirs: dirs, notice: notice, seen: map[string]stamp{}}
+	r := &rebuild{path: path, dirs: dirs, notice: notice, judge: judge, seen: map[string]stamp{}}
 	err = r.run()
 	s := &Store{path: path}
 	if errors.Is(err, ErrUnusable) { // about the temporary file, which the user does not know
@@ -35,6 +35,7 @@ type rebuild struct {
 	path   string
 	dirs   []string
 	notice func(string)
+	judge  func(*journal.Document)
 	fresh  *Store
 	seen   map[string]stamp // run directories
 }
@@ -225,5 +226,8 @@ func (r *rebuild) add(dir string) error {
 		return nil
 	}
 	defer doc.Close() //nolint:errcheck // only read
+	if r.judge != nil && doc.End != nil {
+		r.judge(doc)
+	}
 	return r.fresh.Add(doc)
 }

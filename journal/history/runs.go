@@ -18,8 +18,9 @@ type RunRecord struct {
 	FinishedAt string            `json:"finishedAt,omitempty"`
 	Reason     eval.EndReason    `json:"reason"` // "" if the run was killed or is in progress
 	Emulator   bool              `json:"emulator"`
-	Shard      string            `json:"shard,omitempty"` // I/N for a shard
-	Planned    int               `json:"planned"`         // trials of its plan
+	Shard      string            `json:"shard,omitempty"`   // I/N for a shard
+	Verdict    string            `json:"verdict,omitempty"` // in a word; "" where none is known
+	Planned    int               `json:"planned"`           // trials of its plan
 	Suites     []SuiteRecord     `json:"suites"`
 	Models     []ModelRecord     `json:"models"`
 	Labels     map[string]string `json:"labels"`
@@ -139,12 +140,17 @@ func (s *Store) heads() ([]RunRecord, error) {
 	if version < withIntegrity {
 		trusted = "0, 0, 0"
 	}
+	verdict := "verdict"
+	if version < withNights {
+		verdict = "''"
+	}
 	return collect(s, func(rows *sql.Rows, r *RunRecord) error {
 		var labels string
 		var of journal.IntegrityCounts
 		err := rows.Scan(
 			&r.number, &r.ID, &r.Dir, &r.StartedAt, &r.FinishedAt, &r.Reason, &r.Emulator, &r.Shard, &r.Planned, &labels,
 			&r.Name, &r.Commit, &r.Branch, &of.Clean, &of.Open, &of.Tainted,
+			&r.Verdict,
 		)
 		if err != nil {
 			return err
@@ -154,7 +160,7 @@ func (s *Store) heads() ([]RunRecord, error) {
 		}
 		r.Dir = s.placed(r.Dir)
 		return json.Unmarshal([]byte(labels), &r.Labels)
-	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+", "+trusted+
+	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+", "+trusted+", "+verdict+
 		" FROM run ORDER BY started DESC, id DESC")
 }
 

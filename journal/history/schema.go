@@ -102,7 +102,8 @@ CREATE INDEX look_candidate ON look (candidate, base);
 		"DEFAULT 0; ALTER TABLE run ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0",
 	// What the alarm over nights reads. part says why a run is only a part of its suites, '' when it is whole; a run from before
 	// this version has no night, nor has one whose answers did not come from a service. See night.go.
-	`CREATE TABLE night (
+	`ALTER TABLE run ADD COLUMN verdict TEXT NOT NULL DEFAULT ''; -- in a word; '' where no gate was applied
+CREATE TABLE night (
   run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, part TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
   rules TEXT NOT NULL, -- JSON: the suite's own about drift
   versions TEXT NOT NULL, -- JSON: of the model, as the answers say

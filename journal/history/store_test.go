@@ -25,7 +25,7 @@ func TestOddPathsAreOpenedAsTheyAre(t *testing.T) {
 	s := open(t, filepath.Join(dir, "history.db"))
 	add(t, s, run)
 	expect.OK(t, s.Close())
-	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
+	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil))
 	entries, err := os.ReadDir(dir)
 	expect.OK(t, err)
 	expect.Same(t, "the run, the history and its lock", len(entries), 3)
@@ -89,7 +89,7 @@ func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 				!strings.Contains(err.Error(), "evalrun history --rebuild") {
 				t.Fatalf("got %v, want an error that names the file and the command", err)
 			}
-			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}))
+			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}, nil))
 			runs, err := open(t, path).Runs(RunFilter{Suites: eval.Patterns{"suite"}, Arms: eval.Patterns{"pro/ask"}})
 			if err != nil || len(runs) == 0 || runs[0].ID != "run-0001" {
 				t.Errorf("got %v, %v, want run-0001", runs, err)
@@ -101,10 +101,10 @@ func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 func TestRebuildKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
-	expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
+	expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil))
 	for _, mode := range []os.FileMode{0o600, 0o664} {
 		expect.OK(t, os.Chmod(path, mode))
-		expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
+		expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil))
 		info, err := os.Stat(path)
 		expect.OK(t, err)
 		if info.Mode() != mode {
@@ -137,7 +137,7 @@ func TestARebuiltHistoryEqualsTheOldOne(t *testing.T) {
 	var notices []string
 	expect.OK(
 		t,
-		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { notices = append(notices, m) }),
+		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { notices = append(notices, m) }, nil),
 	)
 	if len(notices) != 1 || !strings.Contains(notices[0], "broken") {
 		t.Errorf("got %v, want one warning of what is broken", notices)
@@ -203,7 +203,7 @@ func TestWritersAtOnceLoseNothing(t *testing.T) {
 		})
 	}
 	for range 3 {
-		if err := Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }); err != nil {
+		if err := Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -23,6 +23,11 @@ type HistoryOptions struct {
 	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
 }
 
+// RebuildHistory makes the history again, with the verdicts of the runs. notice gets what it cannot read.
+func (f Folder) RebuildHistory(dirs []string, notice func(string)) error {
+	return f.Dir.RebuildHistory(dirs, notice, gate.Apply)
+}
+
 // Drift is what the nights of the history say of the suites, arms and metrics that the options select.
 func (f Folder) Drift(o HistoryOptions) ([]journal.Drift, error) {
 	s, err := f.OpenHistory() // which adds the runs that ended meanwhile
