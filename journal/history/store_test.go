@@ -137,7 +137,9 @@ func TestARebuiltHistoryEqualsTheOldOne(t *testing.T) {
 	var notices []string
 	expect.OK(
 		t,
-		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { notices = append(notices, m) }, nil),
+		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) {
+			notices = append(notices, m)
+		}, nil),
 	)
 	if len(notices) != 1 || !strings.Contains(notices[0], "broken") {
 		t.Errorf("got %v, want one warning of what is broken", notices)

@@ -65,7 +65,8 @@ func (c *TokenCounts) Usage(hasOutput bool, rest Fields) *eval.Usage {
 	if !hasOutput {
 		u.Source = ""
 	}
-	if u.TotalTokens == 0 || !ArePossible(u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.WrittenTokens, u.HourTokens, u.ReasoningTokens) {
+	all := []int{u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.WrittenTokens, u.HourTokens, u.ReasoningTokens}
+	if u.TotalTokens == 0 || !ArePossible(all...) {
 		return nil
 	}
 	return u
