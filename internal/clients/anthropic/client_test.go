@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -180,5 +181,33 @@ func TestModelsAreListedPageByPage(t *testing.T) {
 	endless := &replies.Canned{Body: []byte(`{"data":[],"has_more":true,"last_id":"a"}`)}
 	if _, err := New(wire.Server{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
 		t.Error("a list without end is no error, want one")
+	}
+}
+
+// An event that differs from the one before by its text alone is read like any other: one with padding in it never is alike.
+func TestEventsThatAreAlikeReadLikeOthers(t *testing.T) {
+	t.Parallel()
+	const begin = "event: x\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[]}}\n\n"
+	const end = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"
+	stop := `{PAD"type":"content_block_stop","index":0}`
+	for _, delta := range []string{
+		`"delta":{"type":"text_delta","text":"TEXT"}`, `"delta":{"text":"TEXT","type":"text_delta","own":1}`,
+		`"delta":{"type":"text_delta","text":"TEXT","text":"TEXT"}`, `"delta":{"type":"text_delta","text":"TEXT","thinking":"t"}`,
+	} {
+		for _, last := range []string{"", stop} { // nothing may come after a block is closed
+			var plain, padded strings.Builder
+			for i, text := range []string{`Hello`, ` wor`, `ld\n`, `\u00e4 \"quoted\"`, ``, `ü`, `delta`, `\\`, `LAST`, `end`} {
+				said := `{PAD"type":"content_block_delta","index":0,` + strings.ReplaceAll(delta, "TEXT", text) + `}`
+				if text == "LAST" && last != "" {
+					said = last
+				}
+				fmt.Fprintf(&plain, "data: %s\n\n", strings.Replace(said, "PAD", "", 1))
+				fmt.Fprintf(&padded, "data: %s\n\n", strings.Replace(said, "PAD", fmt.Sprintf(`"p":%d,`, i), 1))
+			}
+			got, err := ParseResponse([]byte(begin + plain.String() + end))
+			want, wantErr := ParseResponse([]byte(begin + padded.String() + end))
+			expect.Same(t, delta+last+": the error", fmt.Sprint(err), fmt.Sprint(wantErr))
+			expect.Same(t, delta+last, got, want)
+		}
 	}
 }

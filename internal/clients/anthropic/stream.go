@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -24,6 +26,9 @@ type assembly struct {
 	ended  bool   // there was a stop reason or message_stop
 	over   bool   // there was a message_stop
 	kept   int    // approximate bytes
+
+	alike   wire.Alike // to the last event that was decoded, if that adds to the text of speaker alone
+	speaker *growing
 }
 
 type growing struct {
@@ -34,6 +39,10 @@ type growing struct {
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
+	if said, ok := a.alike.Text(data); ok && !a.ended && !a.speaker.closed {
+		a.speaker.text.WriteString(said)
+		return said != "", a.keep(data)
+	}
 	f, err := wire.DecodeAnswer(data, "type", "content")
 	if err != nil {
 		return false, err
@@ -45,10 +54,27 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if text, err = a.event(kind, f); err != nil {
 		return text, wire.Misshapen(err, data)
 	}
-	if a.kept += len(data); a.kept > 4*wire.MaxResponseBytes { // an event is several times as long as the text in it
-		return text, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	if text && kind == "content_block_delta" {
+		a.learn(data)
 	}
-	return text, nil
+	return text, a.keep(data)
+}
+
+// keep bounds what is kept. An event is several times as long as the text in it.
+func (a *assembly) keep(data []byte) error {
+	if a.kept += len(data); a.kept > 4*wire.MaxResponseBytes {
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	return nil
+}
+
+// learn remembers an event that adds to the text of a block and says nothing else.
+func (a *assembly) learn(data []byte) {
+	a.alike = wire.Alike{}
+	if b := a.blocks[int(gjson.GetBytes(data, "index").Int())]; b != nil {
+		a.speaker = b
+		a.alike = wire.AlikeTo(data, "delta.text", []string{"type", "text"}, []string{"content_block"})
+	}
 }
 
 func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
@@ -38,6 +40,8 @@ type assembly struct {
 	extra   wire.MergedValue
 	choices map[int]*choice
 	chunk   chunk
+	alike   wire.Alike // to the last chunk that was decoded, if that adds to the text of speaker alone
+	speaker *choice
 }
 
 // chunk identifies a chunk. Some servers give each chunk another id.
@@ -55,11 +59,27 @@ func newAssembly(call *eval.Call) *assembly {
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
+	if said, ok := a.alike.Text(data); ok {
+		a.chunk.number++
+		return a.speaker.more(said, a.chunk)
+	}
 	f, err := wire.DecodeAnswer(data, "choices", "usage")
 	if err != nil {
 		return false, err
 	}
-	return a.take(f, data)
+	if text, err = a.take(f, data); text && err == nil {
+		a.learn(data)
+	}
+	return text, err
+}
+
+// learn remembers a chunk that adds to the text of one choice and says nothing else.
+func (a *assembly) learn(data []byte) {
+	a.alike = wire.Alike{}
+	if c := a.choices[int(gjson.GetBytes(data, "choices.0.index").Int())]; c != nil && !c.listed {
+		a.speaker = c
+		a.alike = wire.AlikeTo(data, "choices.0.delta.content", []string{"index", "delta", "role", "content"}, []string{"usage", "x_groq"})
+	}
 }
 
 func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {

@@ -146,6 +146,16 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	return text, c.pieces.Size()
 }
 
+// more adds a text in a delta that says nothing else.
+func (c *choice) more(said string, now chunk) (text bool, err error) {
+	c.pieces.AddText(said)
+	text = said != ""
+	if err := cmp.Or(c.pieces.Size(), c.ending.Add(text, false, len(c.pieces.Text()))); err != nil {
+		return text, err
+	}
+	return text, c.follow(now, text)
+}
+
 // hear reads a spoken answer, or a piece of one.
 func (c *choice) hear(m wire.Fields) (text bool, err error) {
 	var f wire.Fields

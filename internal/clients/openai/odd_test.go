@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -177,6 +178,30 @@ func TestUsageOfAStreamIsItsLast(t *testing.T) {
 		expect.OK(t, err)
 		if u := got.Usage; u == nil || u.PromptTokens != 14 || u.TotalTokens != 16 {
 			t.Errorf("%s: got the usage %+v, want 14 of 16 tokens", name, u)
+		}
+	}
+}
+
+// A chunk that differs from the one before by its text alone is read like any other: one with padding in it never is alike.
+func TestChunksThatAreAlikeReadLikeOthers(t *testing.T) {
+	t.Parallel()
+	const end = `data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}` + "\n\n"
+	texts := []string{`Hello`, ` wor`, `ld\n`, `\u00e4 \"quoted\" \ud83d\ude00`, ``, `ü`, `Hello`, `\\`, `{\"choices\"}`, `end`}
+	for _, delta := range []string{
+		`{"content":"TEXT"}`, `{"role":"assistant","content":"TEXT","refusal":null}`, `{"content":"TEXT","own":"x"}`,
+		`{"content":"TEXT","content":"TEXT"}`, `{"reasoning_content":"t","content":"TEXT"}`, `{"content":"TEXT","tool_calls":[]}`,
+	} {
+		for _, rest := range []string{``, `,"finish_reason":null,"logprobs":null`, `,"finish_reason":"stop"`, `,"logprobs":{"content":[]}`} {
+			var plain, padded strings.Builder
+			for i, text := range texts {
+				said := strings.ReplaceAll(delta, "TEXT", text)
+				fmt.Fprintf(&plain, "data: {%s\n\n", `"id":"a","choices":[{"index":0,"delta":`+said+rest+`}]}`)
+				fmt.Fprintf(&padded, "data: {\"p\":%d,%s\n\n", i, `"id":"a","choices":[{"index":0,"delta":`+said+rest+`}]}`)
+			}
+			got, err := ParseResponse([]byte(plain.String() + end))
+			want, wantErr := ParseResponse([]byte(padded.String() + end))
+			expect.Same(t, delta+rest+": the error", fmt.Sprint(err), fmt.Sprint(wantErr))
+			expect.Same(t, delta+rest, got, want)
 		}
 	}
 }
