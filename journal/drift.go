@@ -46,6 +46,7 @@ type Drift struct {
 	Changed []string  `json:"changed"` // what else changed on Start, in words
 
 	Nights int          `json:"nights"`
+	From   int          `json:"from,omitempty"`  // the night on which the series starts again, 0 if it is the first
 	Left   []LeftOut    `json:"left"`            // the runs that are not counted, by reason
 	Known  int          `json:"known,omitempty"` // cases of the newest night that have been run on four nights or more
 	Tested int          `json:"tested,omitempty"`

@@ -169,7 +169,7 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	if code := b.night("-q"); code != 0 {
 		t.Errorf("after the acknowledgement: exit %d, want 0", code)
 	}
-	b.says("re-based once since", "by -")
+	b.says("re-based once since", "by -", "nights since night 13")
 	b.exits(0, "report", found.Run, "-o", "table")
 	b.says(words...) // what that night said stays
 	b.exits(0, "baseline", "list")

@@ -436,6 +436,9 @@ func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 	f.Evidence, f.Parts = e.Most(), journal.DriftParts{Mean: e.Mean, Weighed: e.Weighed, Streak: e.Streak}
 	f.Cases, f.Changed = []string{}, []string{}
 	f.Tested, f.Known = s.steady()
+	if found.From > 1 {
+		f.From = found.From
+	}
 	if n := len(found.Rebased); n > 0 {
 		points := 0.0
 		for _, r := range found.Rebased {

@@ -41,17 +41,17 @@ func DriftLines(f *journal.Drift, verbose bool) (lines []string) {
 	case compare.DriftLost:
 		lines = lostLines(f)
 	case compare.DriftEarly:
-		lines = append(lines, fmt.Sprintf("TOO EARLY  %s: nothing to compare with yet%s", diag.Count(f.Nights, "night"), leftWords(f, " (", ")")))
+		lines = append(lines, "TOO EARLY  "+seriesWords(f)+": nothing to compare with yet"+leftWords(f, " (", ")"))
 		if f.Nights == 1 && len(f.Left) == 0 {
 			lines = append(lines, "the history has no earlier night: a CI job has to keep .evalrun/history.db, see `evalrun help nightly`")
 		}
 	default:
-		lines = append(lines, "UNCHANGED  no loss shown in "+diag.Count(f.Nights, "night")+leftWords(f, " (", ")")+chanceOfDrift(f))
+		lines = append(lines, "UNCHANGED  no loss shown in "+seriesWords(f)+leftWords(f, " (", ")")+chanceOfDrift(f))
 	}
 	if f.State == "" {
 		return append(lines, f.Notes...)
 	}
-	if f.Nights < enoughNights {
+	if f.From == 0 && f.Nights < enoughNights {
 		lines = append(lines, "a change before night 4 cannot be seen, one before night 10 only late")
 	}
 	if f.State != compare.DriftEarly && f.Known < f.Tested {
@@ -65,6 +65,14 @@ func DriftLines(f *journal.Drift, verbose bool) (lines []string) {
 		))
 	}
 	return lines
+}
+
+// seriesWords counts the nights that are compared.
+func seriesWords(f *journal.Drift) string {
+	if f.From == 0 {
+		return diag.Count(f.Nights, "night")
+	}
+	return fmt.Sprintf("%s since night %d", diag.Count(f.Nights-f.From+1, "night"), f.From)
 }
 
 // mostNamed bounds the cases that a line names.
