@@ -3,6 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -46,6 +51,54 @@ func TestTheExampleOfApplicationsRunsAsItSays(t *testing.T) {
 	expect.Same(t, "exit code of compare with the output "+out.String(), code, eval.CodeOK)
 	if want := "0 newly failing, 0 newly passing, 0 removed"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out.String(), want)
+	}
+}
+
+// qwen answers as a small model on this machine does: it thinks in its text first.
+func qwen(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/models" {
+		_, _ = w.Write([]byte(`{"object": "list", "data": [{"id": "qwen3:8b", "object": "model"}]}`))
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	word := "technical"
+	if bytes.Contains(body, []byte("charged")) {
+		word = "Billing"
+	}
+	_, _ = fmt.Fprintf(w, `{"object": "chat.completion", "model": "qwen3:8b", "choices": [{"index": 0, "finish_reason": "stop", "message":
+		{"role": "assistant", "content": "<think>\nbilling or technical?\n</think>\n\n%s\n"}}],
+		"usage": {"prompt_tokens": 40, "completion_tokens": 12}}`, word)
+}
+
+// The examples of three situations run as their comments say: a chat behind a login, a model on this machine, a command line agent.
+func TestTheExamplesOfThreeSituationsRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	expect.OK(t, os.CopyFS(dir, os.DirFS("../../examples/applications")))
+	for _, one := range []struct {
+		suite, address, says string
+		server               http.Handler
+	}{
+		{"members.yaml", "127.0.0.1:8080", "2 trials: 2 pass", emulator.NewApp("")},
+		{"local.yaml", "127.0.0.1:11434", "2 trials: 2 pass", http.HandlerFunc(qwen)},
+		{"agent-cli.yaml", "none", "1 trial: 1 pass", http.NotFoundHandler()},
+	} {
+		server := httptest.NewServer(one.server)
+		t.Cleanup(server.Close)
+		file := filepath.Join(dir, one.suite)
+		text, err := os.ReadFile(file)
+		expect.OK(t, err)
+		moved := bytes.ReplaceAll(text, []byte(one.address), []byte(strings.TrimPrefix(server.URL, "http://")))
+		expect.OK(t, os.WriteFile(file, moved, 0o600))
+		var out bytes.Buffer
+		a := &app{
+			out: &out, err: &out, signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+			getenv: func(name string) string { return map[string]string{"EVALRUN_APP_PASSWORD": "open sesame"}[name] },
+		}
+		code := a.main(t.Context(), []string{"run", file, "--out", filepath.Join(dir, one.suite+"-run"), "-v"})
+		if code != eval.CodeOK || !strings.Contains(out.String(), one.says) {
+			t.Errorf("%s: exit %d, want 0 and %q\n%s", one.suite, code, one.says, out.String())
+		}
 	}
 }
 
