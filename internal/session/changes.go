@@ -13,6 +13,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/suite"
@@ -44,11 +45,14 @@ func changes(p *suite.Program, workspace string) string {
 		if had && has && before == after && sameContent(given, left, name) {
 			continue
 		}
-		one := fmt.Sprintf("%s: %s, now %s\n", name, sized(before, had), sized(after, has))
+		shown := diag.CleanLine(name)
+		one := fmt.Sprintf("%s: %s, now %s\n", shown, sized(before, had), sized(after, has))
 		if a, b := lines(given, name, before, had), lines(left, name, after, has); a != nil && b != nil {
-			one = udiff.Unified(was("a/"+name, had), was("b/"+name, has), string(a), string(b))
+			if diff := udiff.Unified(was("a/"+shown, had), was("b/"+shown, has), string(a), string(b)); out.Len()+len(diff) <= maxChanges {
+				one = diff
+			}
 		}
-		if more > 0 || out.Len()+len(one) > maxChanges {
+		if out.Len()+len(one) > maxChanges {
 			more++
 			continue
 		}
