@@ -251,7 +251,7 @@ func (c cookies) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.jars[0].SetCookies(req.URL, resp.Cookies())
 		t.kept = keeps(req.URL, resp.Cookies())
 		t.redirects = resp.StatusCode >= 300 && resp.StatusCode < 400
-		if to, err := resp.Location(); t.redirects && err == nil && to.Scheme == req.URL.Scheme && to.Host == req.URL.Host {
+		if to, err := resp.Location(); t.redirects && err == nil && to.Host == req.URL.Host {
 			t.path = cmp.Or(to.Path, "/")
 		}
 	}
