@@ -58,6 +58,32 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 	})
 }
 
+// What programs have called in another process is booked when they end, also those that fail, and a spent budget begins no other.
+func TestCallsOfProgramsElsewhereAreBooked(t *testing.T) {
+	t.Parallel()
+	limiter := NewLimiter(LimiterConfig{BudgetTokens: 250})
+	var booked []eval.Booking
+	limiter.Book(func(b eval.Booking) error { booked = append(booked, b); return nil })
+	answer := &eval.Response{Calls: []eval.ModelCall{{Service: "s", Model: "m", Usage: eval.Usage{TotalTokens: 60}}, {Error: &eval.Error{}}}}
+	program := limiter.Budget(limiter.Booked(&fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
+		if n == 2 {
+			return nil, &eval.Error{Kind: eval.KindProgram, Answer: answer}
+		}
+		return answer, nil
+	}}), true)
+	for n := range 5 {
+		_, err := program.Generate(t.Context(), &eval.Call{})
+		expect.Same(t, "failed", err != nil, n == 1)
+	}
+	expect.Same(t, "what is spent", limiter.Spent(), eval.Spent{Attempts: 10, Tokens: 305, BudgetTokens: 250})
+	expect.Same(t, "bookings", len(booked), 10)
+	expect.Same(t, "the last booking", booked[9].Spent.Tokens, 305)
+	_, err := program.Generate(t.Context(), &eval.Call{})
+	if e := eval.AsError(err); e == nil || e.Kind != eval.KindBudget {
+		t.Errorf("got %v, want that the budget is spent", err)
+	}
+}
+
 func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

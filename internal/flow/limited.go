@@ -56,6 +56,37 @@ func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	return resp, nil
 }
 
+// Booked books the calls of models that programs have made in another process, which asks here for no room: once they have spent a
+// budget, no other program begins.
+func (l *Limiter) Booked(next Service) Service { return booked{next, l} }
+
+type booked struct {
+	Service
+	limiter *Limiter
+}
+
+func (s booked) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	resp, err := s.Service.Generate(ctx, call)
+	made := resp
+	if e := eval.AsError(err); e != nil {
+		made = e.Answer
+	}
+	if made == nil {
+		return resp, err
+	}
+	l := s.limiter
+	for i := range made.Calls {
+		one := &made.Calls[i]
+		c := &meteredCall{to: peer{one.Service, one.Model}, cost: l.price(one.Model, &one.Usage), tokens: rates.Tokens{At: time.Now()}}
+		l.end(func() {
+			_ = l.written(c, c.cost) // the next call fails for the same reason
+			l.budget.Take(c.cost)
+			l.budget.Settle(c.cost, c.cost)
+		})
+	}
+	return resp, err
+}
+
 // begin lets something begin that costs nothing itself.
 func (l *Limiter) begin(ctx context.Context, timing *eval.Timing) error {
 	if l.cfg.Waits.stopped() || ctx.Err() != nil {

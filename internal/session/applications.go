@@ -115,7 +115,11 @@ func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
 	to := way{peer: "the target `" + name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
 	switch a := of.(type) {
 	case *suite.Program:
-		return flow.Retry(s.placed(s.limiter.Budget(flow.By(s.executor, ""), len(a.Models) > 0)), s.retryPolicy(to))
+		next := flow.By(s.executor, "")
+		if s.Options.Executor != nil {
+			next = s.limiter.Booked(next)
+		}
+		return flow.Retry(s.placed(s.limiter.Budget(next, len(a.Models) > 0)), s.retryPolicy(to))
 	case *suite.HTTPTarget:
 		to.timeout = cmp.Or(a.Timeout, to.timeout)
 	case *suite.EchoTarget:
