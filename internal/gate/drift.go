@@ -264,15 +264,8 @@ func (w *nightWatch) read(selects rundir.Selector, f *journal.Drift) (all []hist
 			}
 			return fits && (w.tonight == nil || r.ID != w.until.ID)
 		})
-		lost := 0
-		if err == nil {
-			lost, err = w.store.Lost(f.Suite, f.Arm)
-		}
-		if err != nil {
+		if err := cmp.Or(err, w.noteLost(f)); err != nil {
 			return nil, err
-		}
-		if lost > 0 {
-			f.Notes = append(f.Notes, "the history shrank: it lacks "+diag.Count(lost, "night")+" that it had")
 		}
 	}
 	if later > 0 {
@@ -283,6 +276,15 @@ func (w *nightWatch) read(selects rundir.Selector, f *journal.Drift) (all []hist
 		all = append(all, *tonight)
 	}
 	return all, nil
+}
+
+// noteLost adds a note of nights that the history had once.
+func (w *nightWatch) noteLost(f *journal.Drift) error {
+	lost, err := w.store.Lost(f.Suite, f.Arm)
+	if lost > 0 {
+		f.Notes = append(f.Notes, "the history shrank: it lacks "+diag.Count(lost, "night")+" that it had")
+	}
+	return err
 }
 
 // counted are the runs that count as nights. The others are counted by the reason.

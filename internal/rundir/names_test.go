@@ -299,9 +299,9 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 		t.Errorf("%v is still expected, %v, want nothing", left, err)
 	}
 	newRun(t, d, "ci/one", "one")
-	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Errorf("got the notice %q, want none", text) }); err != nil {
-		t.Fatal(err)
-	}
+	none := func(text string) { t.Errorf("got the notice %q, want none", text) }
+	unjudged := func(*journal.Document) {}
+	expect.OK(t, d.RebuildHistory([]string{"ci"}, none, unjudged))
 	expect.Same(t, "runs in the history that was made again", remembered(t, d), []string{"killed", "one", "other"})
-	badInput(t, d.RebuildHistory([]string{"nowhere"}, func(string) {}), "nowhere")
+	badInput(t, d.RebuildHistory([]string{"nowhere"}, none, unjudged), "nowhere")
 }
