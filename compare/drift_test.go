@@ -171,7 +171,7 @@ func TestAcknowledgedAsLevel(t *testing.T) {
 	}
 	given := s
 	given.Acknowledged = []Acknowledgement{{Night: 37, Start: 31, As: AsLevel}}
-	expect.Same(t, "with the start that the alarm named", FindDrift(given), d)
+	expect.Same(t, "with the start that the alarm named", FindDrift(given), d, cmpopts.IgnoreUnexported(Drift{}))
 }
 
 // TestAcknowledgedAsOutage: the nights from the start to the run are taken out, as if there had been none.
@@ -210,7 +210,7 @@ func TestAnAcknowledgementWithoutAnAlarm(t *testing.T) {
 	s := flakyNights(4)
 	want := FindDrift(s)
 	s.Acknowledged = []Acknowledgement{{Night: 10, As: AsLevel}, {Night: 12, As: AsOutage}, {Night: 14, As: AsNothing}}
-	expect.Same(t, "drift", FindDrift(s), want)
+	expect.Same(t, "drift", FindDrift(s), want, cmpopts.IgnoreUnexported(Drift{}))
 }
 
 // TestARiseStartsTheSeriesAgain: it is no alarm, and a loss back to the old level is found, which a series that goes on
