@@ -76,6 +76,9 @@ func Load(ctx context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkNotify(options.In()); err != nil {
+		return nil, err
+	}
 	ctx, end := eval.Until(ctx, o.Interrupt)
 	options.RunPrograms, options.StopPrograms = true, ctx.Done()
 	l, err := session.Load(options)

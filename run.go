@@ -58,6 +58,9 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err := o.checkLinks(in, in.Path(dir)); err != nil {
 		return nil, err
 	}
+	if err := o.checkNotify(in); err != nil {
+		return nil, err
+	}
 	r, err := session.Reopen(dir, options)
 	if err != nil {
 		return nil, err
@@ -196,7 +199,11 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 		o.emit(Problem{err})
 	}
 	gate.ApplyIn(in, doc)
+	before := verdictBefore(in, &doc.Run)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
+	if problem := o.notify(in, doc, before, session.KeyVariables()); problem != nil {
+		o.emit(Problem{problem})
+	}
 	if broken != nil {
 		result.Exit = eval.WorstCode(result.Exit, eval.CodeOf(broken))
 	}

@@ -41,6 +41,9 @@ type Caller struct {
 	RetryErrors bool
 	// NoHistory leaves the run out of the history of Dir.
 	NoHistory bool
+	// Notify is a program with its arguments, split at blanks, which gets the verdict of the run as JSON on standard input when the
+	// run before had another one, or none. It gets none of the keys. That it fails is a Problem, and no error.
+	Notify string
 	// Version is recorded in the run file and sent as user agent.
 	Version string
 

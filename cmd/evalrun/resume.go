@@ -29,6 +29,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	flags.Untrusted(fs, &o.Options)
 	flags.Trust(fs, &o.Options)
 	flags.Reports(fs, &o.Options)
+	flags.Notify(fs, &o.Options)
 	o.Vars = map[string]string{}
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")

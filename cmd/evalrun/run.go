@@ -84,6 +84,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	flags.RunPrograms(fs, &o.runPrograms)
+	flags.Notify(fs, &o.Options)
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
 	o.AddLevel(fs, verboseHelp)

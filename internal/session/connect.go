@@ -170,6 +170,9 @@ func (s *Session) warned(url string) bool {
 
 // Emulated reports whether the embedded emulator answers, or an emulator that said so.
 func (s *Session) Emulated() bool {
+	if s.emulator != nil { // which says so only once it has answered
+		return true
+	}
 	for _, named := range s.links {
 		if named.Emulated() {
 			return true

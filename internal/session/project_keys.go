@@ -44,7 +44,7 @@ func chosenPerRun() []string {
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
 		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv", "allowFile",
 		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait", "extend", "runPrograms", "programsFrom", "gateOf",
-		"acceptSuiteChanges", "json",
+		"acceptSuiteChanges", "json", "notify",
 	}
 }
 

@@ -183,6 +183,11 @@ func OutDir(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
 }
 
+// Notify adds the flag that names a program to tell of verdicts.
+func Notify(fs *pflag.FlagSet, f *evalrun.Options) {
+	fs.StringVar(&f.Notify, "notify", "", "give the verdict as JSON to the program `COMMAND` when it is another one than before")
+}
+
 // Gate adds the flags that override rules of the gate.
 func Gate(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")

@@ -18,7 +18,7 @@ var groups = []struct{ title, flags string }{
 		"max-failures ledger ledger-ca ledger-wait no-ledger"},
 	{"Gate", "min-pass-rate max-errors allow-empty baseline no-baseline gate-of accept-suite-changes interleave stop-early " +
 		"race margin alpha estimand on-inconclusive min-paired metric"},
-	{"Reports", "report quiet verbose open watch dry-run run-programs json format out name label no-content"},
+	{"Reports", "report quiet verbose open watch dry-run run-programs json format out name label notify no-content"},
 	{"Recording", "cache record replay replay-or-record answers"},
 }
 
