@@ -32,7 +32,8 @@ var (
 		"Reports": alone, // each session writes its own
 
 		"Suites": "keeps its suites", "ProjectFile": "keeps its project file", "ProgramsFrom": "--programs-from",
-		"Scorers": carried, "Executor": carried, "Trust": carried, "NoHistory": carried, "Notify": carried, "Reading": carried, "Listing": carried,
+		"Scorers": carried, "Executor": carried, "Trust": carried, "NoHistory": carried, "Notify": carried,
+		"Reading": carried, "Listing": carried,
 		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.None": carried, "Ledger.Lost": carried,
 
 		"Vars": "--var", "Seed": "--seed", "Emulator": "--emulator", "Untrusted": carried, "Allow": "--allow", "AllowFile": carried,

@@ -263,9 +263,7 @@ func (l *loader) checkMetrics(gate yaml.Node) {
 		return
 	}
 	of := l.metricNames.means()
-	for _, one := range gate.Map().Get("drift").Items() {
-		l.checkDrifting(one)
-	}
+	l.checkDrifting(gate.Map().Get("drift"))
 	for e := range gate.Map().Entries() {
 		if !e.Value.IsMapping() {
 			continue
@@ -304,18 +302,22 @@ func checkRanked(n yaml.Node, of []string) {
 	checkNamed(n, name, by)
 }
 
-// checkDrifting wants a metric of single answers, whose values lie between 0 and 1.
-func (l *loader) checkDrifting(rule yaml.Node) {
-	if !rule.IsMapping() || !rule.Map().Get("metric").IsScalar() {
-		return
-	}
-	n, by := rule.Map().Get("metric"), append([]string{eval.MetricPass}, l.metricNames.scorers...)
-	switch known, _ := l.Metrics(); {
-	case slices.Contains(by, n.Written()):
-	case slices.Contains(known, n.Written()):
-		n.Errorf("it takes "+strings.Join(by, ", "), "`drift` does not take `%s`, whose values have no known range", n.Written())
-	default:
-		checkNamed(n, n.Written(), by)
+// checkDrifting wants metrics of single answers, whose values lie between 0 and 1.
+func (l *loader) checkDrifting(rules yaml.Node) {
+	by := append([]string{eval.MetricPass}, l.metricNames.scorers...)
+	known, _ := l.Metrics()
+	for _, rule := range rules.Items() {
+		if !rule.IsMapping() || !rule.Map().Get("metric").IsScalar() {
+			continue
+		}
+		n := rule.Map().Get("metric")
+		switch {
+		case slices.Contains(by, n.Written()):
+		case slices.Contains(known, n.Written()):
+			n.Errorf("it takes "+strings.Join(by, ", "), "`drift` does not take `%s`, whose values have no known range", n.Written())
+		default:
+			checkNamed(n, n.Written(), by)
+		}
 	}
 }
 
