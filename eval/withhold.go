@@ -12,7 +12,7 @@ const withoutContent = "not kept (--no-content)"
 // Withhold removes prompts and answers from the result, and all texts that may quote them. Hashes, lengths,
 // scores, ratings and numbers stay.
 func (r *Result) Withhold() {
-	r.Vars = nil
+	r.Vars, r.Changes = nil, ""
 	if r.Request != nil {
 		r.Request = new(r.Request.withheld())
 	}

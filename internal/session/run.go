@@ -270,7 +270,7 @@ func (c *consumer) done(r *eval.Result, progress progressWatcher) {
 
 // append writes a result down. Then it removes the folder that the trial's program worked in, unless it is kept.
 func (c *consumer) append(r *eval.Result) error {
-	if c.session.Options.NoContent {
+	if c.session.Options.NoContent { // nor is it looked for
 		r.Changes = ""
 	} else if found := c.session.workspaces.Changes(c.session.id, r); found != "" { // what is scored again has them
 		r.Changes = found
