@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -194,7 +193,7 @@ func drift(n yaml.Node) (out []eval.DriftRule) {
 		}
 		if v := m.Get("runs"); !v.IsZero() {
 			rule.Nights = v.Str()
-			if s, ok := rundir.ParseSelector(rule.Nights); !ok || s.Latest {
+			if s, ok := eval.ParseSelector(rule.Nights); !ok || s.Latest {
 				v.Errorf("such as label:nightly, branch:main or name:nightly*", "`%s` selects no runs", rule.Nights)
 			}
 		}

@@ -219,7 +219,7 @@ func (w *nightWatch) close() {
 
 // judge fills in what the nights of an arm say of a metric.
 func (w *nightWatch) judge(rule eval.DriftRule, f *journal.Drift) error {
-	selects, ok := rundir.ParseSelector(rule.Nights)
+	selects, ok := eval.ParseSelector(rule.Nights)
 	if !ok {
 		return fmt.Errorf("%s selects no runs", rule.Nights)
 	}
@@ -246,7 +246,7 @@ func (w *nightWatch) judge(rule eval.DriftRule, f *journal.Drift) error {
 }
 
 // read lists the runs of an arm that a selector takes, up to tonight.
-func (w *nightWatch) read(selects rundir.Selector, f *journal.Drift) (all []history.Night, err error) {
+func (w *nightWatch) read(selects eval.Selector, f *journal.Drift) (all []history.Night, err error) {
 	if w.until != nil && !selects.Matches(w.until) {
 		f.Why = fmt.Sprintf("this run is no night: it does not fit %s", selects.Text)
 		if kind, value, _ := strings.Cut(selects.Text, ":"); kind == "label" {

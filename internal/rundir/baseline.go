@@ -259,7 +259,7 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	if s, ok := ParseSelector(name); ok {
+	if s, ok := eval.ParseSelector(name); ok {
 		return "", fmt.Errorf("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
 	if _, ok := fromLatest(name); ok {

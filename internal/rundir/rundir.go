@@ -188,15 +188,15 @@ func (d Dir) Open(name string) (*journal.Document, error) {
 	return doc, nil
 }
 
-// Path returns the path of a run: by its directory, its file, its id, `latest`, `latest~1`, or a Selector,
+// Path returns the path of a run: by its directory, its file, its id, `latest`, `latest~1`, or an eval.Selector,
 // which means the newest of its runs.
 func (d Dir) Path(name string) string {
 	path := d.Join(name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	if s, ok := ParseSelector(name); ok {
-		if found := d.Select([]Selector{s}); len(found) > 0 {
+	if s, ok := eval.ParseSelector(name); ok {
+		if found := d.Select([]eval.Selector{s}); len(found) > 0 {
 			return found[len(found)-1]
 		}
 		return filepath.Join(d.Join(Runs), "no such run")
@@ -228,7 +228,7 @@ func fromLatest(name string) (back int, ok bool) {
 
 // NoRun returns the error for an unknown name, with the newest run as a hint.
 func (d Dir) NoRun(name string) error {
-	if s, ok := ParseSelector(name); ok {
+	if s, ok := eval.ParseSelector(name); ok {
 		return eval.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
 	if back, ok := fromLatest(name); ok && back > 0 {

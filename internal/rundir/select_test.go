@@ -22,14 +22,14 @@ func TestSelectorsMatchTheirRuns(t *testing.T) {
 		"label:nightly": {0, 2}, "label:team": {1, 2}, "label:team=search": {1}, "label:team=*": {1, 2}, "label:t*": {1, 2},
 		"label:nightly=x": nil, "name:b": {1}, "name:*": {0, 1, 2}, "commit:012": {0, 2}, "commit:0": {0, 1, 2}, "commit:9": nil,
 	} {
-		s, ok := ParseSelector(text)
-		got := Choose([]Selector{s}, len(runs), func(i int) *eval.Run { return runs[i] })
+		s, ok := eval.ParseSelector(text)
+		got := Choose([]eval.Selector{s}, len(runs), func(i int) *eval.Run { return runs[i] })
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
 			t.Errorf("%s, a selector: %t (-want +got):\n%s", text, ok, diff)
 		}
 	}
 	for _, text := range []string{"latest", "latest:", "label:", ":x", "Label:x", "c:/runs", "other:x", "20260102-030405.000-a"} {
-		if s, ok := ParseSelector(text); ok {
+		if s, ok := eval.ParseSelector(text); ok {
 			t.Errorf("%q: got the selector %+v, want none", text, s)
 		}
 	}
@@ -54,9 +54,9 @@ func TestSeveralSelectorsMustAllFit(t *testing.T) {
 		{[]string{"latest:main", "label:a"}, []int{0}},
 		{nil, []int{0, 1, 2, 3}},
 	} {
-		var selectors []Selector
+		var selectors []eval.Selector
 		for _, text := range test.texts {
-			s, _ := ParseSelector(text)
+			s, _ := eval.ParseSelector(text)
 			selectors = append(selectors, s)
 		}
 		got := Choose(selectors, len(runs), func(i int) *eval.Run { return runs[i] })

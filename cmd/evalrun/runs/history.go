@@ -142,9 +142,9 @@ func (h *historyReport) read() (err error) {
 
 // chosen returns a function that picks the runs that match the selectors; nil without selectors.
 func (h *historyReport) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
-	var selectors []rundir.Selector
+	var selectors []eval.Selector
 	for _, name := range h.o.Named {
-		s, ok := rundir.ParseSelector(name)
+		s, ok := eval.ParseSelector(name)
 		if !ok {
 			return nil, eval.BadInput(
 				"%s selects no runs: write latest:BRANCH, branch:B, label:L, name:N or commit:C; for a folder, evalrun history "+
