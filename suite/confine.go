@@ -75,6 +75,9 @@ func (l *loader) confine(p *Program, m yaml.Map) {
 	if n := m.Get("sandbox"); n.IsMapping() {
 		c.Kind = SandboxCommand
 		c.Command = templateWords(n.Map(sandboxBlock().Names()...).Need("command"))
+		if len(p.Models) == 0 && slices.ContainsFunc(c.Command, func(w string) bool { return strings.Contains(w, "{{.proxy}}") }) {
+			n.Errorf("add `models`", "`{{.proxy}}` is the address of the proxy for calls of models, and the program makes none")
+		}
 	} else if word := n.Word(SandboxNone, SandboxAuto, SandboxBwrap); word != "" {
 		c.Kind = word
 	}
@@ -104,9 +107,9 @@ func templateWords(n yaml.Node) []string {
 	}
 	words, _ := commandWords(n, "command")
 	for i, word := range words {
-		rest := strings.NewReplacer("{{.workspace}}", "", "{{.home}}", "", "{{.files}}", "").Replace(word)
+		rest := strings.NewReplacer("{{.workspace}}", "", "{{.home}}", "", "{{.files}}", "", "{{.proxy}}", "").Replace(word)
 		if strings.Contains(rest, "{{") {
-			n.Items()[i].Errorf("the names are {{.workspace}}, {{.home}} and {{.files}}", "`%s` has another template", word)
+			n.Items()[i].Errorf("the names are {{.workspace}}, {{.home}}, {{.files}} and {{.proxy}}", "`%s` has another template", word)
 		}
 	}
 	return words

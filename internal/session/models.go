@@ -73,6 +73,17 @@ func (m *models) start() error {
 	return nil
 }
 
+// address is that of the proxy; "" for a program that calls no models.
+func (m *models) address(p *suite.Program) (string, error) {
+	if len(p.Models) == 0 {
+		return "", nil
+	}
+	if err := m.start(); err != nil {
+		return "", err
+	}
+	return m.proxy.URL, nil
+}
+
 // relayed are the arguments by which a sandbox without a network starts a command with a relay to the proxy. The folder is for its socket.
 func (m *models) relayed(dir string) ([]string, error) {
 	if err := m.start(); err != nil {

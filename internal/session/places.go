@@ -33,8 +33,8 @@ type places struct {
 	shown  map[*suite.Program]string // copies of the files that a program sees
 }
 
-// trialPlace is the place of a trial.
-type trialPlace struct{ root, work, home, tmp string }
+// trialPlace is the place of a trial, with the address of the proxy for a program that calls models.
+type trialPlace struct{ root, work, home, tmp, proxy string }
 
 const placePrefix = "job-"
 
@@ -326,6 +326,9 @@ func (s *Session) place(p *suite.Program, call *eval.Call, args []string) (*app.
 		}
 		integrity = eval.Clean
 	case suite.SandboxCommand:
+		if at.proxy, err = s.models.address(p); err != nil {
+			return nil, err
+		}
 		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)
 		run = templated(p.Confined.Command, at, dir, words(p, args, program, dir, top, joinLocal))
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)

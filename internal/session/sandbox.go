@@ -147,7 +147,7 @@ func (s *Session) caged(p *suite.Program, at trialPlace, shown string, words []s
 
 // templated is a command with the places of a trial.
 func templated(command []string, at trialPlace, shown string, more []string) files.Invocation {
-	fill := strings.NewReplacer("{{.workspace}}", at.work, "{{.home}}", at.home, "{{.files}}", shown)
+	fill := strings.NewReplacer("{{.workspace}}", at.work, "{{.home}}", at.home, "{{.files}}", shown, "{{.proxy}}", at.proxy)
 	var out []string
 	for _, word := range command {
 		out = append(out, fill.Replace(word))
