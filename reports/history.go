@@ -83,12 +83,12 @@ func (h *historyTable) runs() {
 		{Header: "when (UTC)", Optional: 7}, // the run's name contains it too
 		{Header: "suites", Optional: 1, Least: 8},
 		{Header: "verdict", Least: 6},
-		{Header: "trials", Optional: 2, Least: 10},
+		{Header: "trials", Optional: 3, Least: 10},
 		{Header: "pass rate"},
-		{Header: "errors", Optional: 3},
+		{Header: "errors", Optional: 4},
 		{Header: "tokens", Optional: 6},
 		{Header: "commit", Optional: 5},
-		{Header: "note", Optional: 4},
+		{Header: "note", Optional: 2},
 	}
 	var rows [][]string
 	for i := range h.e.Runs {

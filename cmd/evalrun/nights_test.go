@@ -30,6 +30,13 @@ type shakyModel struct {
 	down    bool
 }
 
+// change changes the model between two runs.
+func (v *shakyModel) change(to func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	to()
+}
+
 // caseNumber is the case in a prompt of nightsSuite.
 var caseNumber = regexp.MustCompile(`case (\d+)`)
 
@@ -107,9 +114,9 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	b, v := newNights(t, 5, 40)
 	red := 0
 	for n := 1; n <= 24 && red == 0; n++ {
-		v.down = n == 7
+		v.change(func() { v.down = n == 7 })
 		if n == 14 {
-			v.version, v.pass[11], v.pass[12], v.pass[13] = "v-2", 0, 0, 0
+			v.change(func() { v.version, v.pass[11], v.pass[12], v.pass[13] = "v-2", 0, 0, 0 })
 		}
 		switch code := b.night("-q", "-o", "json=r.json", "-o", "junit=r.xml", "-o", "markdown=r.md"); {
 		case code == 1 && n >= 14:

@@ -18,7 +18,7 @@ func TestNotifyTellsOfVerdictsThatChange(t *testing.T) {
 	expect.OK(t, os.Chmod(b.path("tell.sh"), 0o700))
 	run := []string{"run", "suite.yaml", "-q", "--notify", "./tell.sh"}
 	for i, exit := range []int{0, 0, 1, 1, 0} {
-		v.pass[2] = 1 - float64(exit)
+		v.change(func() { v.pass[2] = 1 - float64(exit) })
 		b.exits(exit, append(run, "--name", string(rune('a'+i)))...)
 	}
 	var told []string
