@@ -65,8 +65,8 @@ func mark() string {
 	return mine
 }
 
-// left reports whether a process of unknown origin is of a program that ends, and of no other that runs.
-func left(pid int, mark string) bool {
+// left reports whether a process of unknown origin is of a program that ends, which was started at a time, and of none that runs.
+func left(pid int, started uint64) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if err != nil || len(fields) < 20 || fields[2] == strconv.Itoa(syscall.Getpgrp()) {
@@ -75,18 +75,18 @@ func left(pid int, mark string) bool {
 	began, err := strconv.ParseUint(fields[19], 10, 64)
 	runningMu.Lock()
 	defer runningMu.Unlock()
-	for other, since := range running {
-		if other != mark && since <= began {
+	for _, since := range running {
+		if since <= began {
 			return false
 		}
 	}
-	return err == nil && running[mark] <= began
+	return err == nil && started <= began
 }
 
 // isOf reports whether a child is one that a program has left.
-func isOf(pid int, mark, place string) bool {
+func isOf(pid int, mark, place string, started uint64) bool {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && hasEntry(environ, mark) || runsIn(pid, place) || sole && left(pid, mark)
+	return err == nil && hasEntry(environ, mark) || runsIn(pid, place) || sole && left(pid, started)
 }
 
 // tied ends the program when the thread that starts it ends, as when evalrun is killed.
@@ -98,17 +98,16 @@ const strayTime = 5 * time.Second
 // endStrays ends what a program has left behind, and what that starts meanwhile. place is a folder that is the program's sole. It
 // reports whether there was any.
 func endStrays(mark, place string) (found bool) {
-	defer func() {
-		runningMu.Lock()
-		defer runningMu.Unlock()
-		delete(running, mark)
-	}()
+	runningMu.Lock()
+	started := running[mark]
+	delete(running, mark) // of two that end at the same time none may wait for the other
+	runningMu.Unlock()
 	dying := map[int]bool{}
 	quiet := 0
 	for end := time.Now().Add(strayTime); quiet < 2 && time.Now().Before(end); { // a list of children that end may lack others
 		quiet++
 		for _, pid := range children() {
-			if !dying[pid] && isOf(pid, mark, place) {
+			if !dying[pid] && isOf(pid, mark, place, started) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				dying[pid], found, quiet = true, true, 0
 			}
@@ -168,8 +167,24 @@ func brand(dir string) uint64 {
 }
 
 // EndIn ends the processes that have the Brand of a folder, work in it or have their temporary folder there, and the sandboxes that
-// show it: those that programs of a killed evalrun have left.
+// show it: those that programs of a killed evalrun have left, and what they start meanwhile.
 func EndIn(dir string) {
+	ended := map[int]bool{}
+	quiet := 0
+	for end := time.Now().Add(strayTime); quiet < 2 && time.Now().Before(end); { // a list of processes lacks those that begin while it is read
+		if quiet++; len(ended) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		for _, pid := range inFolder(dir) {
+			if !ended[pid] {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				ended[pid], quiet = true, 0
+			}
+		}
+	}
+}
+
+func inFolder(dir string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	branded := []byte(" " + strconv.FormatUint(brand(dir), 10) + " ")
 	for _, of := range all {
@@ -181,7 +196,8 @@ func EndIn(dir string) {
 		ours := string(name) == "bwrap\n" && bytes.Contains(words, []byte("\x00"+dir+"/")) || runsIn(pid, dir) ||
 			bytes.Contains(limits, branded) || bytes.Contains(environ, []byte("\x00TMPDIR="+dir+"/"))
 		if pid != os.Getpid() && ours {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			pids = append(pids, pid)
 		}
 	}
+	return pids
 }
