@@ -306,9 +306,17 @@ func placeEnv(of *suite.Program, home, tmp, work string) []string {
 	)
 }
 
+func (s *Session) placeOf(p *suite.Program, call *eval.Call) (trialPlace, error) {
+	at, err := s.workspaces.Of(p, call)
+	if err == nil {
+		at.proxy, err = s.models.address(p)
+	}
+	return at, err
+}
+
 // place prepares the call of a program, with other arguments than those of the suite unless they are nil.
 func (s *Session) place(p *suite.Program, call *eval.Call, args []string) (*app.Place, error) {
-	at, err := s.workspaces.Of(p, call)
+	at, err := s.placeOf(p, call)
 	if err != nil {
 		return nil, err
 	}
@@ -321,14 +329,9 @@ func (s *Session) place(p *suite.Program, call *eval.Call, args []string) (*app.
 	integrity := eval.Open
 	switch s.confined(p) {
 	case suite.SandboxBwrap:
-		if run, err = s.caged(p, at, dir, words(p, args, program, jobDir+"/files", top, path.Join)); err != nil {
-			return nil, err
-		}
+		run, err = s.caged(p, at, dir, words(p, args, program, jobDir+"/files", top, path.Join))
 		integrity = eval.Clean
 	case suite.SandboxCommand:
-		if at.proxy, err = s.models.address(p); err != nil {
-			return nil, err
-		}
 		integrity = s.sandboxes.probe(p, s.answering(p), at, dir)
 		run = templated(p.Confined.Command, at, dir, words(p, args, program, dir, top, joinLocal))
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
@@ -336,6 +339,9 @@ func (s *Session) place(p *suite.Program, call *eval.Call, args []string) (*app.
 		own := words(p, args, program, dir, top, joinLocal)
 		run.Path, run.Args, run.Dir = own[0], own[1:], at.work
 		run.Env = placeEnv(p, at.home, at.tmp, at.work)
+	}
+	if err != nil {
+		return nil, err
 	}
 	run.Bare, run.Place = !p.Confined.Inherits, at.root
 	calls, err := s.models.open(p, call)
