@@ -90,11 +90,13 @@ type Rebase struct {
 	Points float64 // from the level before to the one since, in percentage points
 }
 
+// MostNights is how many of the newest nights are looked at.
+const MostNights = 730
+
 // The contract of a drift alarm where a suite sets nothing, and its limits (docs/explanation/drift.md).
 const (
 	driftRate     = 0.05
 	driftRuns     = 90
-	driftNights   = 730 // newest ones that are looked at
 	knownWeight   = 10  // of a start on a night with a known change
 	knownChanges  = 3   // that have this weight in any driftRuns nights
 	movedShare    = 0.1 // of the cases named, the share that may be wrong
@@ -106,7 +108,7 @@ const (
 func FindDrift(s DriftSeries) Drift {
 	w := &watch{series: s, known: knownStarts(s.Known), drift: Drift{Bar: s.bar(), State: DriftEarly}}
 	w.drift.Nights = make([]DriftEvidence, len(s.Results))
-	w.begin(max(1, len(s.Results)-driftNights+1), 0)
+	w.begin(max(1, len(s.Results)-MostNights+1), 0)
 	for night := w.from; night <= len(s.Results); night++ {
 		w.add(night)
 		w.judge(night)

@@ -9,11 +9,11 @@ import (
 
 // DriftChance is how often a loss that begins on the night after the series would be found.
 type DriftChance struct {
-	Points  float64 // of the mean, in percentage points
-	Nights  int     // within which it is found
-	Found   float64 // share, with the repeats that the suite has
-	Repeats int     // three times as many, when less than half are found, else 0
-	Then    float64 // share with them
+	Points  float64 `json:"points"`            // of the mean, in percentage points
+	Nights  int     `json:"nights"`            // within which it is found
+	Found   float64 `json:"found"`             // share, with the repeats that the suite has
+	Repeats int     `json:"repeats,omitempty"` // three times as many, when less than half are found, else 0
+	Then    float64 `json:"then,omitempty"`    // share with them
 }
 
 // What a chance is of, and by how many simulated series.

@@ -97,7 +97,7 @@ func TestLaterNightsChangeNothing(t *testing.T) {
 
 func TestTheNewestNightsAreKept(t *testing.T) {
 	t.Parallel()
-	d := FindDrift(DriftSeries{Results: stableNights(driftNights+30, 4, 2, 21, driftNights+30)})
+	d := FindDrift(DriftSeries{Results: stableNights(MostNights+30, 4, 2, 21, MostNights+30)})
 	expect.Same(t, "from", d.From, 31)
 	expect.Same(t, "a loss before them", d.State, DriftUnchanged)
 }

@@ -45,14 +45,14 @@ type Drift struct {
 	Tags    []TagLoss `json:"tags,omitempty"`
 	Changed []string  `json:"changed"` // what else changed on Start, in words
 
-	Nights int          `json:"nights"`
-	From   int          `json:"from,omitempty"`  // the night on which the series starts again, 0 if it is the first
-	Left   []LeftOut    `json:"left"`            // the runs that are not counted, by reason
-	Known  int          `json:"known,omitempty"` // cases of the newest night that have been run on four nights or more
-	Tested int          `json:"tested,omitempty"`
-	Notes  []string     `json:"notes,omitempty"`
-	Marks  []DriftMark  `json:"marks,omitempty"` // nights to mark in a plot
-	Chance *DriftChance `json:"chance,omitempty"`
+	Nights int                  `json:"nights"`
+	From   int                  `json:"from,omitempty"`  // the night on which the series starts again, 0 if it is the first
+	Left   []LeftOut            `json:"left"`            // the runs that are not counted, by reason
+	Known  int                  `json:"known,omitempty"` // cases of the newest night that have been run on four nights or more
+	Tested int                  `json:"tested,omitempty"`
+	Notes  []string             `json:"notes,omitempty"`
+	Marks  []DriftMark          `json:"marks,omitempty"` // nights to mark in a plot
+	Chance *compare.DriftChance `json:"chance,omitempty"`
 }
 
 // DriftParts are the three tests whose largest is the evidence, each with its part of the error rate.
@@ -78,15 +78,6 @@ type TagLoss struct {
 type LeftOut struct {
 	Why  string `json:"why"`
 	Runs int    `json:"runs"`
-}
-
-// DriftChance is how often a loss of so many points would be found within so many nights.
-type DriftChance struct {
-	Points  float64 `json:"points"`
-	Nights  int     `json:"nights"`
-	Found   float64 `json:"found"`
-	Repeats int     `json:"repeats,omitempty"` // with so many repeats ThenFound; 0 where that was not computed
-	Then    float64 `json:"then,omitempty"`
 }
 
 // driftName is the file in a run directory that keeps what the nights said when the run ended.

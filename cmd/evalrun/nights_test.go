@@ -185,6 +185,18 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	}
 }
 
+// A night that has not kept what the nights said is incomplete where nothing can tell, and no pass.
+func TestANightThatIsNotKeptIsNoPass(t *testing.T) {
+	t.Parallel()
+	b, _ := newNights(t, 2, 3)
+	b.exits(0, "run", "suite.yaml", "-q", "--label", "nightly", "--out", "night")
+	b.exits(0, "history")
+	b.says("Passed")
+	b.write("night/drift.json", "x")
+	b.exits(0, "history", "--rebuild")
+	b.says("Incomplete")
+}
+
 // A run that is no night has no verdict from the nights, and its failures count as ever.
 func TestARunThatIsNoNightIsJudgedAsEver(t *testing.T) {
 	t.Parallel()

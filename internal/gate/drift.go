@@ -16,9 +16,6 @@ import (
 	"github.com/evalrun/evalrun/journal/history"
 )
 
-// mostNights is how many of the newest nights the alarm reads.
-const mostNights = 730
-
 // readDrift fills in what the nights said when the run ended. Without that, or where it cannot be read, the history tells.
 func readDrift(d *journal.Document) {
 	if d.Drift == nil {
@@ -169,8 +166,13 @@ func (r *rulings) isNight() bool {
 	return slices.ContainsFunc(r.doc.Drift, func(f journal.Drift) bool { return f.Suite == r.suite.Name && f.State != "" })
 }
 
-// drift applies the rules about drift. A run that is no night breaks none of them.
-func (r *rulings) drift() {
+// drift applies the rules about drift. A run that is no night breaks none of them; one that has not kept what they said does.
+func (r *rulings) drift(rules []eval.DriftRule) {
+	about := func(f journal.Drift) bool { return f.Suite == r.suite.Name }
+	if len(rules) > 0 && !r.doc.Partial() && !slices.ContainsFunc(r.doc.Drift, about) {
+		lost := journal.Drift{Suite: r.suite.Name, Metric: rules[0].Metric, Why: "the run has not kept what its nights said", Broken: true}
+		r.doc.Drift = append(r.doc.Drift, lost)
+	}
 	for i := range r.doc.Drift {
 		f := &r.doc.Drift[i]
 		if f.Suite != r.suite.Name {
@@ -256,7 +258,7 @@ func (w *nightWatch) read(selects eval.Selector, f *journal.Drift) (all []histor
 	}
 	later := 0
 	if w.store != nil {
-		all, err = w.store.Nights(f.Suite, f.Arm, mostNights, func(r *history.RunRecord) bool {
+		all, err = w.store.Nights(f.Suite, f.Arm, compare.MostNights, func(r *history.RunRecord) bool {
 			fits := selects.Matches(&eval.Run{Name: r.Name, Commit: r.Commit, Branch: r.Branch, Labels: r.Labels})
 			if fits && w.until != nil && r.ID != w.until.ID && r.StartedAt > w.until.StartedAt {
 				later++
@@ -450,7 +452,7 @@ func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 		f.Notes = append(f.Notes, fmt.Sprintf("re-based %s since %s, by %+.1f points in all", times(n), first[:min(10, len(first))], points))
 	}
 	if found.State == compare.DriftUnchanged {
-		f.Chance = new(journal.DriftChance(found.Chance()))
+		f.Chance = new(found.Chance())
 	}
 	if found.State != compare.DriftLost {
 		return

@@ -84,7 +84,7 @@ func (r *rulings) apply(g *eval.GateConfig, compares bool) {
 		if g.Best != nil {
 			r.best(g.Best)
 		}
-		r.drift()
+		r.drift(g.Drift)
 	case c.Fail > 0:
 		r.codes = append(r.codes, eval.CodeFailed)
 	case c.Error > 0:

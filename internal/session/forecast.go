@@ -382,7 +382,7 @@ func (s *forecaster) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
 		s.JudgeTokens += j.PromptTokens + j.OutputTokens
-		s.MostCost += s.prices.Of(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
+		s.MostCost += s.prices.MostOf(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
 		s.unjudged = s.unjudged || !j.Known
 		s.take(j.ModelRef, load{mostCalls: j.Calls, mostTokens: j.PromptTokens + j.OutputTokens})
 	}
