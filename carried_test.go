@@ -38,6 +38,7 @@ var (
 
 		"Vars": "--var", "Seed": "--seed", "Emulator": "--emulator", "Untrusted": carried, "Allow": "--allow", "AllowFile": carried,
 		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content",
+		"Batch": "--batch", "Wait": carried, "Live": carried,
 
 		"Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
 		"FailedIn": "--failed-in", "ChangedSince": "--changed-since", "Sample": "--sample", "Selected": "selection of trials",

@@ -70,6 +70,7 @@ func (o *Options) Flags() []Flag {
 		{"--min-paired", Keeps, o.Rule.MinPaired},
 		{"--allow-removed", Keeps, o.Rule.AllowRemoved},
 		{"--no-content", Keeps, o.NoContent},
+		{"--batch", Keeps, o.Batch},
 		{"--name", Keeps, o.Name},
 		{"--label", Keeps, o.Labels},
 
@@ -96,6 +97,8 @@ func (o *Options) Flags() []Flag {
 		{"--attempts", Bounds, o.Attempts},
 		{"--timeout", Bounds, o.Timeout},
 		{"--max-failures", Bounds, o.MaxFailures},
+		{"--wait", Bounds, o.Wait},
+		{"--live", Bounds, o.Live},
 
 		{"--out", Writes, o.Out},
 		{"--report", Writes, o.Reports},

@@ -31,6 +31,12 @@ type Options struct {
 	AllowFile []string `json:"allowFile,omitempty"`
 	NoContent bool     `json:"noContent,omitempty"` // prompts and answers stay out of all files
 
+	// Batch has calls answered in batches, within hours and at a lower price.
+	Batch bool `json:"batch,omitempty"`
+	// Wait has this session wait for the batches, and Live has it send at once what has no answer yet.
+	Wait bool `json:"-"`
+	Live bool `json:"-"`
+
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`

@@ -205,6 +205,8 @@ type RunService struct {
 	// service.
 	Protocol ProtocolName `json:"protocol,omitempty"`
 	KeyEnv   string       `json:"keyEnv,omitempty"`
+	// Batch says whether the service answers in batches.
+	Batch bool `json:"batch,omitempty"`
 }
 
 // RunPlan is the size of a run's plan.

@@ -30,6 +30,13 @@ func ofVendor() yaml.Key {
 	return key("vendor", yaml.Word(wire.VendorNames()...), "The vendor of the model, as `evalrun vendors` lists it.")
 }
 
+func ofBatch() yaml.Key {
+	return key(
+		"batch", yaml.Bool,
+		"Whether calls are answered in batches, within hours and at a lower price; as --batch says when not given.",
+	)
+}
+
 func share() yaml.Shape { return yaml.Number(0, 1) }
 
 func globList() yaml.Shape { return yaml.OneOrMore(yaml.Text) }
@@ -119,6 +126,7 @@ func serviceBlock() yaml.Block {
 		),
 		key("project", yaml.Either(yaml.Matching(Project.String()), fromEnvironment()), "The cloud project that pays, with oauth."),
 		key("authScopeBase", webAddress(), "The beginning of the scopes' identifiers, for `evalrun auth login`."),
+		ofBatch(),
 	}}
 }
 
@@ -375,6 +383,7 @@ func servicesBlock() yaml.Block {
 				"headerPrefix", yaml.Either(yaml.Matching(HeaderPrefix.String()), fromEnvironment()),
 				"The beginning of the service's header names: x-svc gives x-svc-api-key.",
 			),
+			ofBatch(),
 			key("metadata", yaml.Bool, "false: no metadata of models are requested."),
 			key(
 				"maxTokensField", yaml.Word(maxTokensFields()...),

@@ -198,6 +198,13 @@ func limitsBlock() yaml.Block {
 			"When the service counts the tokens of a prompt; auto when not given.",
 		),
 		key("models", yaml.Named(anyModelID().String(), modelLimits().Shape()), "Limits of single models."),
+		key("batch", batchLimitsBlock().Shape(), "Limits of batches."),
+	}}
+}
+
+func batchLimitsBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("wait", yaml.Duration, "How long a run with --wait waits for its batches; 24h when not given."),
 	}}
 }
 

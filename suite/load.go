@@ -288,6 +288,7 @@ func (l *loader) limits(n yaml.Node) {
 		BudgetTime:        budget.Get("time").Duration(),
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
+		BatchWait:         m.Get("batch").Map(batchLimitsBlock().Names()...).Get("wait").Duration(),
 		CountTokens:       yaml.WordOf(m.Get("countTokens"), CountAlways, CountAuto, CountNever),
 	}
 	l.checkCounting(m.Get("countTokens"))

@@ -36,6 +36,7 @@ func (l *loader) service(n yaml.Node) {
 		Auth:          eval.AuthKind(l.envWord(m.Get("auth"), eval.AuthKinds())),
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
+		Batch:         choice(m.Get("batch")),
 	}
 	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
 		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
@@ -52,14 +53,15 @@ func (l *loader) service(n yaml.Node) {
 	}
 }
 
-// untrustedService reads the API version. All other keys could send the API key and the prompts to another address.
+// untrustedService reads what cannot send the API key and the prompts to another address, as all other keys could.
 func (l *loader) untrustedService(m yaml.Map) {
 	for e := range m.Entries() {
-		if e.Name() != "apiVersion" {
+		if e.Name() != "apiVersion" && e.Name() != "batch" {
 			e.Key.Errorf("give it by a flag or a variable", "an untrusted suite cannot set `%s`", e.Name())
 		}
 	}
 	l.Service.APIVersion = apiVersion(m.Get("apiVersion"))
+	l.Service.Batch = choice(m.Get("batch"))
 }
 
 func (l *loader) checkAddress(n yaml.Node, u string) {

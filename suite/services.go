@@ -31,6 +31,7 @@ type NamedService struct {
 	Path           string
 	HeaderPrefix   string      // start of the service's own headers; "" means the default
 	NoMetadata     bool        // do not request the metadata of models
+	Batch          Choice      // whether calls are answered in batches, if not as --batch says
 	MaxTokensField string      // "" means the field of the protocol
 	Resend         string      // which thoughts go back in a conversation: "" all of them, "never", or "inLoop"
 	Limits         Limits      // concurrency and rates
@@ -118,8 +119,8 @@ func (s *NamedService) definition() map[string]string {
 		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
-		"resendReasoning": s.Resend,
-		"tls":             s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
+		"resendReasoning": s.Resend, "batch": string(s.Batch),
+		"tls": s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
 	}
 }
 
@@ -224,6 +225,7 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	if m.Has("metadata") {
 		s.NoMetadata = !m.Get("metadata").Bool()
 	}
+	s.Batch = choice(m.Get("batch"))
 	s.TLS, s.certificates = l.tls(m.Get("tls"))
 	s.Limits = serviceLimits(m.Get("limits"))
 	s.BaseURL = l.baseURL(s, m, v)

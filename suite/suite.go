@@ -16,6 +16,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +85,23 @@ type UnnamedService struct {
 	Auth          eval.AuthKind
 	Project       string
 	AuthScopeBase string
+	Batch         Choice // whether calls are answered in batches, if not as --batch says
+}
+
+// Choice is a yes, a no, or "" where nothing was chosen.
+type Choice string
+
+// The values of a Choice.
+const (
+	Yes Choice = "true"
+	No  Choice = "false"
+)
+
+func choice(n yaml.Node) Choice {
+	if n.IsZero() {
+		return ""
+	}
+	return Choice(strconv.FormatBool(n.Bool()))
 }
 
 // Limits bound the calls of a run. Fields that are not set are zero.
@@ -97,6 +115,7 @@ type Limits struct {
 	BudgetTime        time.Duration
 	Timeout           time.Duration
 	Attempts          int
+	BatchWait         time.Duration // for the batches of a run, with --wait
 	CountTokens       TokenCounting
 	Models            []ModelLimits
 	// Services are the limits of named services, by name. Settings of a run have them; a suite does not.

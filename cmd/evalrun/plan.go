@@ -34,6 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Options)
 	flags.Limits(cmd.Flags(), &o.Options)
+	cmd.Flags().BoolVar(&o.Batch, "batch", false, "compare money and time of a run with --batch, and without it")
 	flags.Select(cmd.Flags(), &o.Options)
 	flags.CompleteSelection(cmd)
 	flags.Untrusted(cmd.Flags(), &o.Options)

@@ -23,6 +23,8 @@ func (a *app) resumeCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Options)
+	flags.Wait(fs, &o.Options)
+	fs.BoolVar(&o.Live, "live", false, "send what has no answer yet at once, instead of in batches")
 	flags.Ledger(fs, &o.Options)
 	flags.NoLedger(fs, &o.Options)
 	flags.Service(fs, &o.Options)

@@ -66,6 +66,8 @@ func (a *app) runCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Service(fs, &o.Options)
 	flags.Limits(fs, &o.Options)
+	fs.BoolVar(&o.Batch, "batch", false, "submit calls in batches at a lower price, and end with exit 5; resume collects")
+	flags.Wait(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
 	flags.Select(fs, &o.Options)
 	flags.Reports(fs, &o.Options)

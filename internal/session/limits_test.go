@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ limits:
   budget: {tokens: 1000, calls: 10, money: 1.5, time: 1m}
   timeout: 2s
   attempts: 3
+  batch: {wait: 3h}
   countTokens: never
   models: {svc-pro: {requestsPerMinute: 30}}`
 
@@ -36,7 +38,8 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 	whole := suite.Limits{
 		Concurrency: 2, RequestsPerMinute: 60, TokensPerMinute: 600, BudgetTokens: 1000, BudgetCalls: 10, BudgetMoney: 1.5,
 		BudgetTime: time.Minute, Timeout: 2 * time.Second, Attempts: 3, CountTokens: suite.CountNever,
-		Models: []suite.ModelLimits{{Model: "svc-pro", RequestsPerMinute: 30}},
+		BatchWait: 3 * time.Hour,
+		Models:    []suite.ModelLimits{{Model: "svc-pro", RequestsPerMinute: 30}},
 	}
 	for name, test := range map[string]struct {
 		given  eval.LimitOptions
@@ -110,6 +113,31 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 	check("flags", eval.ServiceOptions{
 		BaseURL: want.BaseURL + "/", APIVersion: "v1", HeaderPrefix: "x-flag", Auth: "apiKey", Project: "flag", ScopeBase: want.AuthScopeBase,
 	})
+}
+
+// A service's own choice wins over --batch, which is recorded, and which a resume keeps.
+func TestServicesAnswerInBatchesAsTheySayOrAsTheFlag(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("s.yaml", limitedSuite("s", `services:
+  always: {protocol: openai, baseUrl: 'https://a.example/v1', batch: true}
+  never: {protocol: openai, baseUrl: 'https://b.example/v1', batch: false}
+  other: {protocol: openai, baseUrl: 'https://c.example/v1'}`))
+	for _, all := range []bool{false, true} {
+		j, err := s.settle(Options{Options: eval.Options{Batch: all}}, "s.yaml")
+		expect.OK(t, err)
+		var got []bool
+		for _, name := range []string{"", "always", "never", "other"} {
+			got = append(got, j.Settings.Batches(name))
+		}
+		expect.Same(t, fmt.Sprint("batch: ", all), got, []bool{all, true, false, all})
+	}
+	s.write("own.yaml", limitedSuite("own", "service: {batch: true}"))
+	j, err := s.settle(Options{}, "own.yaml")
+	expect.OK(t, err)
+	if !j.Settings.Service.Batch {
+		t.Error("batch: true of the unnamed service: got false in the header of the run, want true")
+	}
 }
 
 // Suites of one run share their limits: one that sets none takes part, two that differ need a flag.

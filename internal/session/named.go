@@ -25,7 +25,9 @@ func (s *Session) runServices() map[string]eval.RunService {
 		if out == nil {
 			out = map[string]eval.RunService{}
 		}
-		out[name] = eval.RunService{BaseURL: url, HeaderPrefix: one.HeaderPrefix, Protocol: one.Protocol, KeyEnv: one.KeyEnv}
+		out[name] = eval.RunService{
+			BaseURL: url, HeaderPrefix: one.HeaderPrefix, Protocol: one.Protocol, KeyEnv: one.KeyEnv, Batch: s.Settings.Batches(name),
+		}
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func chosenPerRun() []string {
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
 		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv", "allowFile",
 		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait", "extend", "runPrograms", "programsFrom", "gateOf",
-		"acceptSuiteChanges", "json", "notify",
+		"acceptSuiteChanges", "json", "notify", "wait",
 	}
 }
 
@@ -216,6 +216,7 @@ func flagSettings() []keyReader {
 		folder("replayOrRecord", "replay-or-record",
 			"The folder of recorded answers; missing ones are requested and recorded."),
 		toggle("cache", "cache", "Whether to keep answers in .evalrun/cache and use those of earlier runs."),
+		toggle("batch", "batch", "Whether calls are submitted in batches, at a lower price."),
 		toggle("noContent", "no-content", "Whether to keep prompts and answers out of all files."),
 		toggle("allowEmpty", "allow-empty", "Whether an empty selection is accepted."),
 		toggle("quiet", "quiet", "Whether to print errors and failed verdicts only."),

@@ -176,6 +176,7 @@ func (r *Resumption) merge(f *Options) {
 	to.Attempts = cmp.Or(f.Attempts, to.Attempts)
 	to.Timeout = cmp.Or(f.Timeout, to.Timeout)
 	to.MaxFailures = f.MaxFailures
+	to.Wait, to.Live = f.Wait, f.Live
 	if to.NoContent {
 		to.Vars = f.Vars
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,10 +35,11 @@ type runSettings struct {
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	PeopleLabels map[string]*labels.File
 	key          string
-	Capped       bool           // the user set a concurrency, which then caps the calls to all services together
-	trust        *rundir.Keys   // keys to sign runs, and to check their signatures
-	Spent        eval.Spent     // what a resumed run has spent already
-	Before       []eval.Booking // the last calls of a resumed run, for limits per minute
+	batch        map[string]bool // whether services answer in batches, by name; "" is the unnamed one
+	Capped       bool            // the user set a concurrency, which then caps the calls to all services together
+	trust        *rundir.Keys    // keys to sign runs, and to check their signatures
+	Spent        eval.Spent      // what a resumed run has spent already
+	Before       []eval.Booking  // the last calls of a resumed run, for limits per minute
 
 	// Selection holds the trials that --failed-in, --changed-since and --sample select; nil without these flags.
 	Selection *gate.Selection
@@ -64,6 +66,7 @@ const (
 	otherConcurrency   = 512 // with an executor in other processes, which applies its own, lower limit
 	defaultTimeout     = 60 * time.Second
 	defaultAttempts    = 5
+	defaultBatchWait   = 24 * time.Hour
 	untrustedCalls     = 10_000 // of an untrusted suite, whose own budget can only be lower
 )
 
@@ -111,6 +114,8 @@ func (l *Loaded) settings() (runSettings, error) {
 		return s, err
 	}
 	s.Limits.Services = s.serviceLimits()
+	s.batch = m.batches(f.Batch, s.Services)
+	s.Service.Batch = s.Batches("")
 	if s.trust, err = rundir.Load(f.Env); err != nil {
 		return s, eval.BadInput("%w", err)
 	}
@@ -195,6 +200,7 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 		BudgetMoney:       cmp.Or(pick(m, "limits.budget.money", o.BudgetMoney, money), d.BudgetMoney),
 		BudgetTime:        period("budget.time", o.BudgetTime, d.BudgetTime, func(l *suite.Limits) time.Duration { return l.BudgetTime }),
 		Timeout:           period("timeout", o.Timeout, d.Timeout, func(l *suite.Limits) time.Duration { return l.Timeout }),
+		BatchWait:         cmp.Or(period("batch.wait", 0, 0, func(l *suite.Limits) time.Duration { return l.BatchWait }), defaultBatchWait),
 		Attempts:          number("attempts", o.Attempts, d.Attempts, func(l *suite.Limits) int { return l.Attempts }),
 		CountTokens:       cmp.Or(pick(m, "limits.countTokens", "", countTokens), suite.CountAuto),
 		Models:            m.models(),
@@ -208,6 +214,19 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 	}
 	return l
 }
+
+// batches returns whether services answer in batches, by name. A service's own choice wins over --batch.
+func (m *merger) batches(all bool, services map[string]*namedService) map[string]bool {
+	own := pick(m, "service.batch", "", func(s *suite.Suite) suite.Choice { return s.Service.Batch })
+	out := map[string]bool{"": cmp.Or(own, suite.Choice(strconv.FormatBool(all))) == suite.Yes}
+	for name, of := range services {
+		out[name] = cmp.Or(of.Batch, suite.Choice(strconv.FormatBool(all))) == suite.Yes
+	}
+	return out
+}
+
+// Batches reports whether calls to a service are answered in batches. "" is the unnamed service.
+func (s *runSettings) Batches(service string) bool { return s.batch[service] }
 
 // prices returns the price list of a run: from the flag, from the suites, which must agree, or from the project file. It
 // is nil without one. from is its file.

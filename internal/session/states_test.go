@@ -191,7 +191,9 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	expect.OK(t, err)
 	j, err := r.Settle(l)
 	expect.OK(t, err)
-	want := suite.Limits{Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto}
+	want := suite.Limits{
+		Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto, BatchWait: 24 * time.Hour,
+	}
 	expect.Same(t, "result", j.Settings.Limits, want)
 }
 

@@ -90,6 +90,11 @@ func Limits(fs *pflag.FlagSet, f *evalrun.Options) {
 	Attempts(fs, f)
 }
 
+// Wait adds the flag that waits for batches.
+func Wait(fs *pflag.FlagSet, f *evalrun.Options) {
+	fs.BoolVar(&f.Wait, "wait", false, "wait for the batches, and collect them (at most limits.batch.wait, default 24h)")
+}
+
 // NoLedger adds the flag that goes without the ledger of an earlier run.
 func NoLedger(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(&f.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")

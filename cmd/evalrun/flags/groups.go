@@ -15,7 +15,7 @@ var groups = []struct{ title, flags string }{
 	{"Service", "base-url emulator service auth project api-version header-prefix allow-env " +
 		"count model models ask-judges untrusted allow allow-file trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
-		"max-failures ledger ledger-ca ledger-wait no-ledger"},
+		"max-failures batch wait live ledger ledger-ca ledger-wait no-ledger"},
 	{"Gate", "min-pass-rate max-errors allow-empty baseline no-baseline gate-of accept-suite-changes interleave stop-early " +
 		"race margin alpha estimand on-inconclusive min-paired metric"},
 	{"Reports", "report quiet verbose open watch dry-run run-programs json format out name label notify no-content"},
