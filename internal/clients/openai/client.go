@@ -17,32 +17,49 @@ import (
 )
 
 // Client calls the service. It is safe for concurrent use.
-type Client struct{ models }
+type Client struct{ common }
 
-// models has what both protocols have of models, at the same paths.
-type models struct{ *wire.Caller }
+// common has what both protocols have at the same paths: models, and batches.
+type common struct {
+	*wire.Caller
+	protocol wire.Protocol
+	path     string // of the protocol
+}
+
+func newCommon(s wire.Server, p wire.Protocol, path string) common {
+	s.Path = cmp.Or(s.Path, path)
+	return common{wire.NewCaller(s, "", false), p, path}
+}
 
 // Models lists all models. The base address includes the API version.
-func (c models) Models(ctx context.Context, _ string) ([]eval.Model, error) {
+func (c common) Models(ctx context.Context, _ string) ([]eval.Model, error) {
 	return c.Caller.Models(ctx, "models")
 }
 
 // Model returns the metadata of one model. An unknown model is an error with status 404.
-func (c models) Model(ctx context.Context, _, id string) (*eval.Model, error) {
+func (c common) Model(ctx context.Context, _, id string) (*eval.Model, error) {
 	return c.Caller.Model(ctx, "models", id)
 }
 
 // New returns a client without opening a connection.
 func New(s wire.Server) *Client {
-	s.Path = cmp.Or(s.Path, "chat/completions")
-	return &Client{models{wire.NewCaller(s, "", false)}}
+	return &Client{newCommon(s, wire.OpenAI(), "chat/completions")}
 }
 
 // Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	return c.Caller.Generate(ctx, call, wire.OpenAI(), wire.AnswerFormat{
+	return c.Caller.Generate(ctx, call, c.protocol, c.format(call))
+}
+
+// Read reads the reply to a call in a batch.
+func (c *Client) Read(call *eval.Call, reply *wire.BatchReply) (*eval.Response, error) {
+	return c.ReadReply(reply, c.URL(c.Server.Path, call.Model), c.format(call))
+}
+
+func (c *Client) format(call *eval.Call) wire.AnswerFormat {
+	return wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return newAssembly(call) }, Explain: c.explain,
-	})
+	}
 }
 
 // explain adds advice to an error of the service. A prompt that the service blocks is an answer.

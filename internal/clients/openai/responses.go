@@ -14,19 +14,25 @@ import (
 )
 
 // ResponsesClient calls a service that has OpenAI's Responses API. It is safe for concurrent use.
-type ResponsesClient struct{ models }
+type ResponsesClient struct{ common }
 
 // NewResponses returns a client without opening a connection.
 func NewResponses(s wire.Server) *ResponsesClient {
-	s.Path = cmp.Or(s.Path, "responses")
-	return &ResponsesClient{models{wire.NewCaller(s, "", false)}}
+	return &ResponsesClient{newCommon(s, wire.Responses(), "responses")}
 }
 
 // Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *ResponsesClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	return c.Caller.Generate(ctx, call, wire.Responses(), wire.AnswerFormat{
-		Parse: ParseResponses, Stream: func() wire.Assembly { return &responsesAssembly{} }, Explain: explain,
-	})
+	return c.Caller.Generate(ctx, call, c.protocol, responsesFormat)
+}
+
+// Read reads the reply to a call in a batch.
+func (c *ResponsesClient) Read(call *eval.Call, reply *wire.BatchReply) (*eval.Response, error) {
+	return c.ReadReply(reply, c.URL(c.Server.Path, call.Model), responsesFormat)
+}
+
+var responsesFormat = wire.AnswerFormat{
+	Parse: ParseResponses, Stream: func() wire.Assembly { return &responsesAssembly{} }, Explain: explain,
 }
 
 // explain adds advice to an error of the service. A prompt that the service blocks is an answer.

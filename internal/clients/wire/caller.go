@@ -133,8 +133,11 @@ func (c *Caller) Generate(ctx context.Context, call *eval.Call, p Protocol, form
 	if err := p.Check(&call.Request); err != nil {
 		return nil, c.Unsendable(err)
 	}
-	body := p.Body(&call.Request, options{MaxTokensField: c.Server.MaxTokensField, Resend: c.Server.Resend})
-	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, form)
+	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), c.body(&call.Request, p), form)
+}
+
+func (c *Caller) body(r *eval.Request, p Protocol) []byte {
+	return p.Body(r, options{MaxTokensField: c.Server.MaxTokensField, Resend: c.Server.Resend})
 }
 
 // Post sends the request of a call once and reads the answer. It records the timing of the call.
@@ -143,6 +146,11 @@ func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []by
 	defer release()
 	request := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, at, body, call.TrialID) }
 	resp, err := c.post(ctx, call, request, form)
+	return c.answer(resp, err, at, form)
+}
+
+// answer explains an error, and masks keys in an answer.
+func (c *Caller) answer(resp *eval.Response, err error, at string, form AnswerFormat) (*eval.Response, error) {
 	if err != nil && form.Explain != nil {
 		e := *eval.AsError(err)
 		said := e.Message
@@ -275,6 +283,7 @@ func pathOf(address string) string {
 type Question struct {
 	URL     string
 	Body    []byte       // nil: it is a GET
+	Items   *Upload      // instead of Body; optional
 	TrialID string       // to which it belongs, for an emulator; optional
 	Timing  *eval.Timing // gets the latency; optional
 }
@@ -284,9 +293,13 @@ func (c *Caller) Ask(ctx context.Context, q Question, v any) ([]byte, error) {
 	ctx, release := c.Lease(ctx)
 	defer release()
 	req, err := c.request(ctx, q.URL, q.Body, q.TrialID)
+	if err == nil && q.Items != nil {
+		err = q.Items.into(req)
+	}
 	if err != nil {
 		return nil, err
 	}
+	defer req.Body.Close() //nolint:errcheck // it was only read
 	started := time.Now()
 	data, err := c.Do(req)
 	if q.Timing != nil {

@@ -17,6 +17,7 @@ var statusOf = map[string]int{
 	"permission_error": 403, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
 	"rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429, "api_error": 500, "server_error": 500,
 	"internal_error": 500, "internal_server_error": 500, "service_unavailable": 503, "timeout_error": 504,
+	"request_timeout":  504,
 	"overloaded_error": 529,
 }
 

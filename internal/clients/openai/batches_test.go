@@ -1,0 +1,286 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// serve answers requests by their method and path, with JSON or with a status in front of it.
+func serve(t *testing.T, answers map[string]string) (server *httptest.Server, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.Method+" "+r.URL.RequestURI())
+		said, ok := answers[r.Method+" "+r.URL.RequestURI()]
+		if r.Header.Get("Authorization") != "Bearer "+canary || !ok {
+			http.Error(w, `{"error":{"message":"no such route, or key","type":"invalid_request_error"}}`, http.StatusNotFound)
+			return
+		}
+		var status int
+		if n, _ := fmt.Sscanf(said, "%d ", &status); n == 1 && status > 99 {
+			w.WriteHeader(status)
+			said = said[4:]
+		}
+		_, _ = io.WriteString(w, said)
+	}))
+	t.Cleanup(server.Close)
+	return server, asked
+}
+
+func client(server *httptest.Server) *Client {
+	return New(wire.Server{BaseURL: server.URL + "/v1", Key: canary})
+}
+
+func hello(text string) *eval.Call {
+	return &eval.Call{Request: eval.Request{
+		Model: "m", Stream: true, Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: text}}}},
+	}}
+}
+
+func outgoing(items ...string) *wire.OutgoingBatch {
+	text := strings.Join(items, "\n") + "\n"
+	return &wire.OutgoingBatch{
+		Key: "run-1.1", First: hello("a"), Items: len(items), Size: int64(len(text)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
+	}
+}
+
+// collect reads all replies of a batch. The error is the last thing that comes.
+func collect(t *testing.T, b wire.Batcher, results ...string) (got []wire.BatchReply, failure *eval.Error) {
+	t.Helper()
+	for reply, err := range b.Replies(t.Context(), hello("a"), &wire.BatchState{ID: "batch_1", Results: results}) {
+		if failure != nil {
+			t.Error("something follows an error")
+		}
+		if failure = eval.AsError(err); err == nil {
+			got = append(got, *reply)
+		}
+	}
+	return got, failure
+}
+
+const created = `{"id":"batch_1","object":"batch","endpoint":"/v1/chat/completions","errors":null,"input_file_id":"file-1",` +
+	`"completion_window":"24h","status":"validating","output_file_id":null,"error_file_id":null,"created_at":1714508499,` +
+	`"in_progress_at":null,"request_counts":{"total":0,"completed":0,"failed":0},"metadata":{"evalrun":"run-1.1"}}`
+
+// An item is what a live call sends, apart from the stream, on one line.
+func TestAnItemIsTheLiveCall(t *testing.T) {
+	t.Parallel()
+	var live []byte
+	seen := func(w http.ResponseWriter, r *http.Request) {
+		live, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}`)
+	}
+	server := httptest.NewServer(http.HandlerFunc(seen))
+	defer server.Close()
+	for path, b := range map[string]interface {
+		wire.Batcher
+		Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+	}{"/v1/chat/completions": client(server), "/v1/responses": NewResponses(wire.Server{BaseURL: server.URL})} {
+		call := hello("two\nlines")
+		call.Extra = eval.Extra{"metadata": json.RawMessage("{\n\"a\": 1\n}")}
+		item, err := b.Item("run-1_a", call)
+		expect.OK(t, err)
+		if bytes.ContainsAny(item, "\r\n") {
+			t.Errorf("%s has a line break", item)
+		}
+		call.Stream = false
+		_, _ = b.Generate(t.Context(), call)
+		var compact bytes.Buffer
+		expect.OK(t, json.Compact(&compact, live))
+		want := `{"custom_id":"run-1_a","method":"POST","url":"` + path + `","body":` + compact.String() + `}`
+		expect.Same(t, path, string(item), want)
+	}
+	call := hello("a")
+	call.GenerationConfig = &eval.GenerationConfig{TopK: new(1)}
+	_, err := client(server).Item("a", call)
+	if err == nil || !strings.Contains(err.Error(), "topK") {
+		t.Errorf("got %v, want an error about topK", err)
+	}
+	_, err = New(wire.Server{BaseURL: server.URL, Path: "deployments/{model}/chat"}).Item("a", hello("a"))
+	if err == nil || !strings.Contains(err.Error(), "the service has a path of its own, and batches have none") {
+		t.Errorf("got %v, want an error about the path", err)
+	}
+}
+
+// A batch goes as a form with its file, whose length is known, and then by the id of the file.
+func TestABatchIsSubmitted(t *testing.T) {
+	t.Parallel()
+	var file, order string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/files":
+			if r.ContentLength <= 0 || r.TransferEncoding != nil {
+				t.Errorf("the length is %d, want a known one", r.ContentLength)
+			}
+			part, header, err := r.FormFile("file")
+			expect.OK(t, err)
+			data, _ := io.ReadAll(part)
+			file = r.FormValue("purpose") + " " + header.Filename + " " + string(data)
+			_, _ = io.WriteString(w, `{"id":"file-1","object":"file","bytes":5,"purpose":"batch","filename":"evalrun.jsonl","status":"processed"}`)
+		case "/v1/batches":
+			data, _ := io.ReadAll(r.Body)
+			order = string(data)
+			_, _ = io.WriteString(w, created)
+		}
+	}))
+	defer server.Close()
+	state, err := client(server).Submit(t.Context(), outgoing(`{"custom_id":"a"}`, `{"custom_id":"b"}`))
+	expect.OK(t, err)
+	expect.Same(t, "the file", file, "batch evalrun.jsonl {\"custom_id\":\"a\"}\n{\"custom_id\":\"b\"}\n")
+	expect.Same(t, "the order", order, `{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h",`+
+		`"metadata":{"evalrun":"run-1.1"}}`)
+	expect.Same(t, "the state", state, &wire.BatchState{
+		ID: "batch_1", Key: "run-1.1", Created: time.Unix(1714508499, 0), Phase: wire.BatchOpen, Status: "validating",
+	})
+}
+
+// What failed before the batch was created, or refused it, has cost nothing. Otherwise the outcome is not known.
+func TestAFailedSubmitSaysWhetherThereMayBeABatch(t *testing.T) {
+	t.Parallel()
+	file := `{"id":"file-1"}`
+	for name, test := range map[string]struct {
+		file, batch string
+		kind        eval.ErrorKind
+		status      int
+		unsent      bool
+	}{
+		"no upload":         {"500 ", "", eval.KindStatus, 500, true},
+		"wrong key":         {`401 {"error":{"message":"Incorrect API key provided: ` + canary + `"}}`, "", eval.KindAuth, 401, true},
+		"no file":           {`{}`, "", eval.KindMalformed, 0, true},
+		"refused":           {file, `400 {"error":{"message":"Invalid ` + canary + `","code":"invalid"}}`, eval.KindStatus, 400, false},
+		"limited":           {file, `429 {"error":{"message":"Enqueued limit","code":"token_limit_exceeded"}}`, eval.KindQuota, 429, false},
+		"overloaded":        {file, "503 ", eval.KindStatus, 503, false},
+		"redirected":        {file, "302 ", eval.KindStatus, 302, false},
+		"an error":          {file, "500 ", eval.KindTransport, 500, false},
+		"a slow gateway":    {file, "504 ", eval.KindTransport, 504, false},
+		"not a batch":       {file, `{"object":"list"}`, eval.KindTransport, 0, false},
+		"a page":            {file, `<html>welcome</html>`, eval.KindTransport, 0, false},
+		"an empty answer":   {file, "", eval.KindTransport, 0, false},
+		"cut in the answer": {file, `{"id":"batch_1","sta`, eval.KindTransport, 0, false},
+	} {
+		server, asked := serve(t, map[string]string{"POST /v1/files": test.file, "POST /v1/batches": test.batch})
+		_, err := client(server).Submit(t.Context(), outgoing("{}"))
+		e := eval.AsError(err)
+		if e == nil || e.Kind != test.kind || e.Status != test.status || e.Unsent != test.unsent || strings.Contains(e.Message, canary) {
+			t.Errorf("%s: got %+v, want %+v", name, e, test)
+		}
+		if want := 2; test.batch == "" && test.unsent && len(*asked) != 1 || len(*asked) > want {
+			t.Errorf("%s: %d requests, want one attempt", name, len(*asked))
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/files" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, file)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	_, err := client(server).Submit(t.Context(), outgoing("{}"))
+	if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || e.Unsent {
+		t.Errorf("got %+v for a connection that breaks while the batch is created, want an open outcome", e)
+	}
+	server.Close()
+	if _, err := client(server).Submit(t.Context(), outgoing("{}")); err == nil || !eval.AsError(err).Unsent {
+		t.Errorf("got %+v without a server, want an error that nothing was sent", err)
+	}
+}
+
+// The states of a batch are the vendor's words, its times and counts, and why it was refused.
+func TestStatesOfABatch(t *testing.T) {
+	t.Parallel()
+	counts := `"request_counts":{"total":4,"completed":2,"failed":1}`
+	refused := `"errors":{"object":"list","data":[{"code":"invalid_json_line","message":"This line is not parseable","line":1},` +
+		`{"message":"b","line":null},{"message":"` + canary + `","line":3},{"message":"d","line":4}]}`
+	for body, want := range map[string]wire.BatchState{
+		`"status":"in_progress","created_at":1714508499,` + counts: {
+			Created: time.Unix(1714508499, 0), Items: 4, Done: 3, Phase: wire.BatchOpen, Status: "in_progress",
+		},
+		`"status":"finalizing","output_file_id":"f1"`: {Phase: wire.BatchOpen, Status: "finalizing"},
+		`"status":"cancelling"`:                       {Phase: wire.BatchOpen, Status: "cancelling"},
+		`"status":"completed","output_file_id":"f1","error_file_id":"f2"`: {
+			Phase: wire.BatchEnded, Status: "completed", Results: []string{"f1", "f2"},
+		},
+		`"status":"expired","output_file_id":null,"error_file_id":"f2"`: {
+			Phase: wire.BatchEnded, Status: "expired", Results: []string{"f2"},
+		},
+		`"status":"cancelled"`: {Phase: wire.BatchEnded, Status: "cancelled"},
+		`"status":"failed",` + refused: {
+			Phase: wire.BatchEnded, Status: "failed", Reason: "This line is not parseable (line 1); b; [key] (line 3); and 1 more",
+		},
+		// a server that only resembles the vendor's
+		`"status":"COMPLETED","created_at":"2026-11-28T10:00:00Z","metadata":"none","errors":"none","request_counts":{"total":"4"}`: {
+			Created: time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC), Items: 4, Phase: wire.BatchEnded, Status: "COMPLETED",
+		},
+	} {
+		server, _ := serve(t, map[string]string{"GET /v1/batches/batch%2F1": `{"id":"batch_1","odd":{},` + body + `}`})
+		got, err := client(server).State(t.Context(), hello("a"), "batch/1")
+		expect.OK(t, err)
+		want.ID = "batch_1"
+		expect.Same(t, body, got, &want)
+	}
+	for _, body := range []string{`{}`, `[]`, `{"id":"batch_1"}`, `{"id":[],"status":"completed"}`, `<html>`} {
+		server, _ := serve(t, map[string]string{"GET /v1/batches/batch_1": body})
+		_, err := client(server).State(t.Context(), hello("a"), "batch_1")
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
+			t.Errorf("%s: got %v, want an error", body, err)
+		}
+	}
+	server, _ := serve(t, nil)
+	if _, err := client(server).State(t.Context(), hello("a"), "batch_1"); err == nil || !eval.AsError(err).NotFound() {
+		t.Errorf("got %v, want an error that the batch is not there", err)
+	}
+}
+
+// A list goes on, page by page, until its batches are older than the time.
+func TestBatchesAreListedSinceATime(t *testing.T) {
+	t.Parallel()
+	since := time.Unix(1_000_000, 0)
+	one := func(id string, age time.Duration) string {
+		return fmt.Sprintf(`{"id":"%s","status":"completed","output_file_id":"f","created_at":%d,"metadata":{"evalrun":"k%s"}}`, id,
+			since.Add(-age).Unix(), id)
+	}
+	page := func(more bool, batches ...string) string {
+		return fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%v,"last_id":"x"}`, strings.Join(batches, ","), more)
+	}
+	server, asked := serve(t, map[string]string{
+		"GET /v1/batches?limit=100":         page(true, one("a", 0), one("b", time.Minute)),
+		"GET /v1/batches?limit=100&after=b": page(true, one("c", 9*time.Minute), one("d", time.Hour)),
+		"GET /v1/batches?limit=100&after=d": page(true, one("e", time.Hour)),
+	})
+	var keys []string
+	for b, err := range client(server).List(t.Context(), hello("a"), since) {
+		expect.OK(t, err)
+		if b.Results != nil {
+			t.Errorf("%s comes with results", b.ID)
+		}
+		keys = append(keys, b.Key)
+	}
+	expect.Same(t, "the keys", strings.Join(keys, " "), "ka kb kc")
+	expect.Same(t, "the pages", len(*asked), 3)
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, page(true, one(r.URL.Query().Get("after")+"a", 0)))
+	}))
+	defer endless.Close()
+	for _, err := range client(endless).List(t.Context(), hello("a"), since) {
+		if err != nil {
+			expect.Contains(t, "the error", err.Error(), "more than 100 pages")
+			return
+		}
+	}
+	t.Error("an endless list ends without an error")
+}
