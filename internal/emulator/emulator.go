@@ -51,10 +51,11 @@ type Emulator struct {
 	models []eval.Model
 	mux    *http.ServeMux
 	served
-	echoed atomic.Int64
-	draws  draws
-	auth   *authServer
-	stop   chan struct{}
+	echoed  atomic.Int64
+	draws   draws
+	batches batches
+	auth    *authServer
+	stop    chan struct{}
 }
 
 // methods lists the methods that Stats counts, in order.
@@ -63,6 +64,7 @@ func methods() []string {
 		wire.MethodGenerate, wire.MethodStream, wire.MethodCountTokens,
 		wire.MethodEmbed, wire.MethodEmbedBatch, "models",
 		servedChat, servedResponses, servedMessages, servedCount, servedEmbeddings,
+		servedBatches, servedItems, servedAnswers,
 	}
 }
 
@@ -93,6 +95,7 @@ func New(opts Options) *Emulator {
 	e.mux.HandleFunc("GET /{version}/models", e.shared(e.listModels, e.listOther))
 	e.mux.HandleFunc("GET /{version}/models/{id}", e.shared(e.getModel, e.getOther))
 	e.others()
+	e.fileBatches()
 	e.mux.HandleFunc("POST /{version}/models/{call}", e.authorized(e.post))
 	return e
 }
@@ -218,6 +221,9 @@ func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 		p := e.checkKey(r)
 		if token, ok := bearer(r); ok {
 			p = e.checkToken(token, r.Header.Get(e.opts.HeaderPrefix+"-user-project"))
+		}
+		if isItem(r) {
+			p = nil
 		}
 		switch {
 		case p != nil:
@@ -374,9 +380,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, notFound("models/%s does not support %s", id, method))
 		return
 	}
-	if n, ok := e.n[method]; ok {
-		n.Add(1)
-	}
+	e.count(r, method)
 	switch method {
 	case wire.MethodGenerate, wire.MethodStream:
 		e.generate(w, r, m, e.real(id), method == wire.MethodStream)

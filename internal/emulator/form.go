@@ -39,6 +39,12 @@ func (e *Emulator) others() {
 			one(w, r)
 			return
 		}
+		// The same holds for these next to GET /{version}/batches.
+		if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); first == "files" || first == "batches" {
+			r.URL.Path = "/v1" + r.URL.Path
+			e.mux.ServeHTTP(w, r)
+			return
+		}
 		fail(w, notFound("there is no %s %s here", r.Method, r.URL.Path))
 	})
 }
@@ -92,7 +98,7 @@ func (e *Emulator) checkOtherKey(r *http.Request) *problem {
 	if token, ok := bearer(r); ok {
 		key = token
 	}
-	if e.opts.Key == "" || key == e.opts.Key || key != "" && e.auth.good(key) {
+	if isItem(r) || e.opts.Key == "" || key == e.opts.Key || key != "" && e.auth.good(key) {
 		return nil
 	}
 	return &problem{
@@ -180,7 +186,7 @@ func (e *Emulator) readOther(r *http.Request, method string,
 	if p := e.checkOtherKey(r); p != nil {
 		return nil, p
 	}
-	e.n[method].Add(1)
+	e.count(r, method)
 	body, p := readBody(r)
 	if p != nil {
 		return nil, p

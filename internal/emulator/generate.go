@@ -115,6 +115,10 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 
 // serve answers a validated request.
 func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
+	if q.stream && isItem(r) {
+		q.form.fail(w, badRequest("stream: an answer in a batch cannot be streamed"))
+		return
+	}
 	rule, n := e.opts.Script.match(q.request, q.real)
 	if n == 0 {
 		e.echoed.Add(1)
@@ -180,9 +184,9 @@ func (s *Script) odd(ru *rule, rng *rand.Rand) bool {
 	return share > 0 && rng.Float64() < share
 }
 
-// wait sleeps for d. It returns false when the client has gone.
+// wait sleeps for d. It returns false when the client has gone. Nobody waits for an item of a batch.
 func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
-	if d <= 0 {
+	if d <= 0 || isItem(r) {
 		return true
 	}
 	timer := time.NewTimer(d)

@@ -347,7 +347,7 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 		completions{}.fail(w, p)
 		return
 	}
-	e.n[servedEmbeddings].Add(1)
+	e.count(r, servedEmbeddings)
 	n := (len(strings.Join(in.Input, "")) + 3) / 4
 	reply(w, map[string]any{
 		"object": "list", "model": m.ID(), "data": data, "usage": map[string]int{"prompt_tokens": n, "total_tokens": n},
