@@ -18,6 +18,9 @@ import (
 // version is the protocol version that requests name, unless the server's headers set another one.
 const version = "2023-06-01"
 
+// path is where messages are.
+const path = "v1/messages"
+
 // Client calls the service. It is safe for concurrent use.
 type Client struct{ *wire.Caller }
 
@@ -27,16 +30,16 @@ func New(s wire.Server) *Client {
 	for name, values := range s.Headers {
 		headers[http.CanonicalHeaderKey(name)] = values
 	}
-	s.Headers, s.Path = headers, cmp.Or(s.Path, "v1/messages")
+	s.Headers, s.Path = headers, cmp.Or(s.Path, path)
 	return &Client{wire.NewCaller(s, "X-Api-Key", false)}
 }
 
 // Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	return c.Caller.Generate(ctx, call, wire.Anthropic(), wire.AnswerFormat{
-		Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }, Explain: explain,
-	})
+	return c.Caller.Generate(ctx, call, wire.Anthropic(), format)
 }
+
+var format = wire.AnswerFormat{Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }, Explain: explain}
 
 func explain(e *eval.Error) *eval.Response {
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
 // line is a line of results as the vendor writes it.
@@ -34,7 +35,7 @@ func TestRepliesOfABatch(t *testing.T) {
 	status := func(id string, code, body string) string {
 		return line(id, `{"status_code": `+code+`, "request_id": "r", "body": `+body+`}`, "null")
 	}
-	server, _ := serve(t, map[string]string{
+	at, _ := replies.Routes(t, canary, map[string]string{
 		answersAt: answered("a", "hello") + answered("b", canary) + answered("a", "again") + "\n" + strings.TrimSpace(answered("c", "last")),
 		errorsAt: line("d", "null", `{"code": "batch_expired", "message": "This request could not be executed before then."}`) +
 			line("e", "null", `{"code": "batch_cancelled", "message": "cancelled"}`) +
@@ -46,7 +47,7 @@ func TestRepliesOfABatch(t *testing.T) {
 			status("k", "200", `{"error": {"message": "boom", "code": 503}}`) + status("l", "200", "null") +
 			`{"custom_id": "m"}` + "\n" + status("n", "404", `{"detail": "Not Found"}`),
 	})
-	c := client(server)
+	c := client(at)
 	got, err := collect(t, c, "f1", "f2")
 	if err != nil {
 		t.Fatal(err)
@@ -107,8 +108,8 @@ func TestBrokenResultsOfABatch(t *testing.T) {
 		"only one part": {"206 " + good, 0, eval.KindTruncated, "only a part"},
 		"empty":         {"", 0, "", ""},
 	} {
-		server, _ := serve(t, map[string]string{answersAt: test.body})
-		got, err := collect(t, client(server), "f1")
+		at, _ := replies.Routes(t, canary, map[string]string{answersAt: test.body})
+		got, err := collect(t, client(at), "f1")
 		if len(got) != test.good || (err == nil) != (test.kind == "") ||
 			err != nil && (err.Kind != test.kind || !strings.Contains(err.Message, test.text)) {
 			t.Errorf("%s: got %d replies and %v, want %d, and %s with %q", name, len(got), err, test.good, test.kind, test.text)
@@ -120,7 +121,7 @@ func TestBrokenResultsOfABatch(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	got, err := collect(t, client(server), "f1")
+	got, err := collect(t, client(server.URL), "f1")
 	if len(got) != 2 || err == nil || err.Kind != eval.KindTruncated {
 		t.Errorf("got %d replies and %v from a connection that breaks, want 2 and an error", len(got), err)
 	}
@@ -130,10 +131,10 @@ func TestBrokenResultsOfABatch(t *testing.T) {
 func TestALineThatIsTooLongIsTheErrorOfItsItem(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<20)
-	server, _ := serve(t, map[string]string{
+	at, _ := replies.Routes(t, canary, map[string]string{
 		answersAt: answered("a", "hello") + answered("b", long) + answered("c", "bye"), errorsAt: `{"x":"` + long + `"}` + "\n",
 	})
-	got, err := collect(t, client(server), "f1", "f2")
+	got, err := collect(t, client(at), "f1", "f2")
 	if len(got) != 3 || got[1].Item != "b" || got[1].Error == nil || got[1].Error.Kind != eval.KindTooLarge || got[2].Body == nil {
 		t.Errorf("got %d replies, want three, with an error in the middle", len(got))
 	}
@@ -145,11 +146,11 @@ func TestALineThatIsTooLongIsTheErrorOfItsItem(t *testing.T) {
 // The Responses API has its own calls, and otherwise the same batches.
 func TestResponsesInABatch(t *testing.T) {
 	t.Parallel()
-	server, _ := serve(t, map[string]string{
+	at, _ := replies.Routes(t, canary, map[string]string{
 		answersAt: line("a", `{"status_code": 200, "body": {"object": "response", "status": "completed", "output": [`+message+`]}}`, "null") +
 			line("b", `{"status_code": 404, "body": {"error": {"message": "This model is only supported in v1/chat/completions"}}}`, "null"),
 	})
-	c := NewResponses(wire.Server{BaseURL: server.URL + "/v1", Key: canary})
+	c := NewResponses(wire.Server{BaseURL: at + "/v1", Key: canary})
 	got, failure := collect(t, c, "f1")
 	if failure != nil {
 		t.Fatal(failure)

@@ -15,32 +15,11 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// serve answers requests by their method and path, with JSON or with a status in front of it.
-func serve(t *testing.T, answers map[string]string) (server *httptest.Server, asked *[]string) {
-	t.Helper()
-	asked = new([]string)
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked = append(*asked, r.Method+" "+r.URL.RequestURI())
-		said, ok := answers[r.Method+" "+r.URL.RequestURI()]
-		if r.Header.Get("Authorization") != "Bearer "+canary || !ok {
-			http.Error(w, `{"error":{"message":"no such route, or key","type":"invalid_request_error"}}`, http.StatusNotFound)
-			return
-		}
-		var status int
-		if n, _ := fmt.Sscanf(said, "%d ", &status); n == 1 && status > 99 {
-			w.WriteHeader(status)
-			said = said[4:]
-		}
-		_, _ = io.WriteString(w, said)
-	}))
-	t.Cleanup(server.Close)
-	return server, asked
-}
-
-func client(server *httptest.Server) *Client {
-	return New(wire.Server{BaseURL: server.URL + "/v1", Key: canary})
+func client(baseURL string) *Client {
+	return New(wire.Server{BaseURL: baseURL + "/v1", Key: canary})
 }
 
 func hello(text string) *eval.Call {
@@ -88,7 +67,7 @@ func TestAnItemIsTheLiveCall(t *testing.T) {
 	for path, b := range map[string]interface {
 		wire.Batcher
 		Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
-	}{"/v1/chat/completions": client(server), "/v1/responses": NewResponses(wire.Server{BaseURL: server.URL})} {
+	}{"/v1/chat/completions": client(server.URL), "/v1/responses": NewResponses(wire.Server{BaseURL: server.URL})} {
 		call := hello("two\nlines")
 		call.Extra = eval.Extra{"metadata": json.RawMessage("{\n\"a\": 1\n}")}
 		item, err := b.Item("run-1_a", call)
@@ -105,7 +84,7 @@ func TestAnItemIsTheLiveCall(t *testing.T) {
 	}
 	call := hello("a")
 	call.GenerationConfig = &eval.GenerationConfig{TopK: new(1)}
-	_, err := client(server).Item("a", call)
+	_, err := client(server.URL).Item("a", call)
 	if err == nil || !strings.Contains(err.Error(), "topK") {
 		t.Errorf("got %v, want an error about topK", err)
 	}
@@ -137,7 +116,7 @@ func TestABatchIsSubmitted(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	state, err := client(server).Submit(t.Context(), outgoing(`{"custom_id":"a"}`, `{"custom_id":"b"}`))
+	state, err := client(server.URL).Submit(t.Context(), outgoing(`{"custom_id":"a"}`, `{"custom_id":"b"}`))
 	expect.OK(t, err)
 	expect.Same(t, "the file", file, "batch evalrun.jsonl {\"custom_id\":\"a\"}\n{\"custom_id\":\"b\"}\n")
 	expect.Same(t, "the order", order, `{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h",`+
@@ -171,14 +150,14 @@ func TestAFailedSubmitSaysWhetherThereMayBeABatch(t *testing.T) {
 		"an empty answer":   {file, "", eval.KindTransport, 0, false},
 		"cut in the answer": {file, `{"id":"batch_1","sta`, eval.KindTransport, 0, false},
 	} {
-		server, asked := serve(t, map[string]string{"POST /v1/files": test.file, "POST /v1/batches": test.batch})
-		_, err := client(server).Submit(t.Context(), outgoing("{}"))
+		at, asked := replies.Routes(t, canary, map[string]string{"POST /v1/files": test.file, "POST /v1/batches": test.batch})
+		_, err := client(at).Submit(t.Context(), outgoing("{}"))
 		e := eval.AsError(err)
 		if e == nil || e.Kind != test.kind || e.Status != test.status || e.Unsent != test.unsent || strings.Contains(e.Message, canary) {
 			t.Errorf("%s: got %+v, want %+v", name, e, test)
 		}
-		if want := 2; test.batch == "" && test.unsent && len(*asked) != 1 || len(*asked) > want {
-			t.Errorf("%s: %d requests, want one attempt", name, len(*asked))
+		if want := 2; test.batch == "" && test.unsent && len(asked()) != 1 || len(asked()) > want {
+			t.Errorf("%s: %d requests, want one attempt", name, len(asked()))
 		}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -190,12 +169,12 @@ func TestAFailedSubmitSaysWhetherThereMayBeABatch(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	_, err := client(server).Submit(t.Context(), outgoing("{}"))
+	_, err := client(server.URL).Submit(t.Context(), outgoing("{}"))
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || e.Unsent {
 		t.Errorf("got %+v for a connection that breaks while the batch is created, want an open outcome", e)
 	}
 	server.Close()
-	if _, err := client(server).Submit(t.Context(), outgoing("{}")); err == nil || !eval.AsError(err).Unsent {
+	if _, err := client(server.URL).Submit(t.Context(), outgoing("{}")); err == nil || !eval.AsError(err).Unsent {
 		t.Errorf("got %+v without a server, want an error that nothing was sent", err)
 	}
 }
@@ -227,21 +206,21 @@ func TestStatesOfABatch(t *testing.T) {
 			Created: time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC), Items: 4, Phase: wire.BatchEnded, Status: "COMPLETED",
 		},
 	} {
-		server, _ := serve(t, map[string]string{"GET /v1/batches/batch%2F1": `{"id":"batch_1","odd":{},` + body + `}`})
-		got, err := client(server).State(t.Context(), hello("a"), "batch/1")
+		at, _ := replies.Routes(t, canary, map[string]string{"GET /v1/batches/batch%2F1": `{"id":"batch_1","odd":{},` + body + `}`})
+		got, err := client(at).State(t.Context(), hello("a"), "batch/1")
 		expect.OK(t, err)
 		want.ID = "batch_1"
 		expect.Same(t, body, got, &want)
 	}
 	for _, body := range []string{`{}`, `[]`, `{"id":"batch_1"}`, `{"id":[],"status":"completed"}`, `<html>`} {
-		server, _ := serve(t, map[string]string{"GET /v1/batches/batch_1": body})
-		_, err := client(server).State(t.Context(), hello("a"), "batch_1")
+		at, _ := replies.Routes(t, canary, map[string]string{"GET /v1/batches/batch_1": body})
+		_, err := client(at).State(t.Context(), hello("a"), "batch_1")
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
 			t.Errorf("%s: got %v, want an error", body, err)
 		}
 	}
-	server, _ := serve(t, nil)
-	if _, err := client(server).State(t.Context(), hello("a"), "batch_1"); err == nil || !eval.AsError(err).NotFound() {
+	at, _ := replies.Routes(t, canary, nil)
+	if _, err := client(at).State(t.Context(), hello("a"), "batch_1"); err == nil || !eval.AsError(err).NotFound() {
 		t.Errorf("got %v, want an error that the batch is not there", err)
 	}
 }
@@ -257,13 +236,13 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	page := func(more bool, batches ...string) string {
 		return fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%v,"last_id":"x"}`, strings.Join(batches, ","), more)
 	}
-	server, asked := serve(t, map[string]string{
+	at, asked := replies.Routes(t, canary, map[string]string{
 		"GET /v1/batches?limit=100":         page(true, one("a", 0), one("b", time.Minute)),
 		"GET /v1/batches?limit=100&after=b": page(true, one("c", 9*time.Minute), one("d", time.Hour)),
 		"GET /v1/batches?limit=100&after=d": page(true, one("e", time.Hour)),
 	})
 	var keys []string
-	for b, err := range client(server).List(t.Context(), hello("a"), since) {
+	for b, err := range client(at).List(t.Context(), hello("a"), since) {
 		expect.OK(t, err)
 		if b.Results != nil {
 			t.Errorf("%s comes with results", b.ID)
@@ -271,12 +250,12 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 		keys = append(keys, b.Key)
 	}
 	expect.Same(t, "the keys", strings.Join(keys, " "), "ka kb kc")
-	expect.Same(t, "the pages", len(*asked), 3)
+	expect.Same(t, "the pages", len(asked()), 3)
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, page(true, one(r.URL.Query().Get("after")+"a", 0)))
 	}))
 	defer endless.Close()
-	for _, err := range client(endless).List(t.Context(), hello("a"), since) {
+	for _, err := range client(endless.URL).List(t.Context(), hello("a"), since) {
 		if err != nil {
 			expect.Contains(t, "the error", err.Error(), "more than 100 pages")
 			return
