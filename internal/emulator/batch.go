@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,8 @@ type batch struct {
 	End       batchEnd  `json:"end,omitempty"`
 	Succeeded int       `json:"succeeded,omitempty"`
 	Failed    int       `json:"failed,omitempty"`
-	Left      int       `json:"left,omitempty"` // items without an answer
+	Left      int       `json:"left,omitempty"`   // items without an answer
+	Reason    string    `json:"reason,omitempty"` // why it failed as a whole
 }
 
 type batchEnd string
@@ -119,16 +119,6 @@ func (b *batches) page(protocol, after string, n int) (page []batch, more bool) 
 	return page, false
 }
 
-// limitOf reads how many batches a page has.
-func limitOf(query url.Values, most int) (int, *problem) {
-	text := cmp.Or(query.Get("limit"), "20")
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, badRequest("limit: %q is not a number from 1 to %d", text, most)
-	}
-	return n, nil
-}
-
 // submit keeps a batch. read reads it, and writes the file of its items.
 func (e *Emulator) submit(w http.ResponseWriter, in answerWriter, read func() (*batch, *problem), show func(*batch) any) {
 	b, p := read()
@@ -147,8 +137,38 @@ func (e *Emulator) submit(w http.ResponseWriter, in answerWriter, read func() (*
 	_, _ = w.Write(body)
 }
 
-// withBatch brings a batch up to date and returns it as it is now.
-func (e *Emulator) withBatch(protocol, id string, do func(b *batch) *problem) (batch, *problem) {
+// keyed serves a pattern to requests with the key.
+func (e *Emulator) keyed(pattern string, in answerWriter, next http.HandlerFunc) {
+	e.mux.HandleFunc(pattern, e.withKey(in, next))
+}
+
+func (e *Emulator) withKey(in answerWriter, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := e.checkOtherKey(r); p != nil {
+			in.fail(w, p)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// withBatch serves a batch after do has asked for it or changed it.
+func (e *Emulator) withBatch(in answerWriter, protocol string, do func(*batch) *problem, show shown) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, p := e.change(protocol, r.PathValue("id"), do)
+		if p != nil {
+			in.fail(w, p)
+			return
+		}
+		reply(w, show(r)(&b))
+	}
+}
+
+// shown returns how a protocol shows a batch in the reply to a request.
+type shown func(*http.Request) func(*batch) any
+
+// change asks for a batch, or changes it, and returns it as it is then.
+func (e *Emulator) change(protocol, id string, do func(b *batch) *problem) (batch, *problem) {
 	e.batches.mu.Lock()
 	defer e.batches.mu.Unlock()
 	b := e.batches.find(protocol, id)
@@ -157,6 +177,30 @@ func (e *Emulator) withBatch(protocol, id string, do func(b *batch) *problem) (b
 	}
 	p := do(b)
 	return *b, p
+}
+
+// listBatches serves a page of batches, after the one whose id the query has under a name.
+func (e *Emulator) listBatches(
+	w http.ResponseWriter, r *http.Request, in answerWriter, protocol, after string, most int, show func(*batch) any,
+) {
+	query := r.URL.Query()
+	text := cmp.Or(query.Get("limit"), "20")
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		in.fail(w, badRequest("limit: %q is not a number from 1 to %d", text, most))
+		return
+	}
+	page, more := e.batches.page(protocol, query.Get(after), n)
+	out := map[string]any{"data": []any{}, "first_id": nil, "last_id": nil, "has_more": more}
+	var data []any
+	for i := range page {
+		data = append(data, show(&page[i]))
+		out["data"], out["first_id"], out["last_id"] = data, page[0].ID, page[i].ID
+	}
+	if protocol == batchesOpenAI {
+		out["object"] = "list"
+	}
+	reply(w, out)
 }
 
 // askBatch is a question for the state of a batch.
@@ -220,7 +264,7 @@ func (e *Emulator) finish(b *batch) error {
 			default:
 				failed++
 			}
-			if _, err := w.Write(append(encoded(result), '\n')); err != nil {
+			if err := writeLine(w, result); err != nil {
 				return err
 			}
 		}
@@ -257,6 +301,63 @@ func (e *Emulator) eachResult(b *batch, yield func(*batchResult) error) error {
 		}
 	}
 	return nil
+}
+
+func writeLine(w io.Writer, v any) error {
+	_, err := w.Write(append(encoded(v), '\n'))
+	return err
+}
+
+// sendResults sends the results of a batch, a line each; nil leaves one out.
+func (e *Emulator) sendResults(w http.ResponseWriter, b *batch, show func(*batchResult) any) {
+	_ = e.eachResult(b, func(one *batchResult) error { // the client may have gone
+		if line := show(one); line != nil {
+			return writeLine(w, line)
+		}
+		return nil
+	})
+}
+
+// eachItem yields the items of a list in a JSON object, without reading all of it first.
+func eachItem(in io.Reader, list string, yield func(json.RawMessage) error) error {
+	dec := json.NewDecoder(in)
+	begin := func(delim json.Delim, what string) error {
+		if t, err := dec.Token(); err != nil || t != delim {
+			return cmp.Or(err, error(badRequest("%s is expected", what)))
+		}
+		return nil
+	}
+	if err := begin('{', "a JSON object"); err != nil {
+		return err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var one json.RawMessage
+		if name != list {
+			if err := dec.Decode(&one); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := begin('[', list+": a list"); err != nil {
+			return err
+		}
+		for dec.More() {
+			if err := dec.Decode(&one); err != nil {
+				return err
+			}
+			if err := yield(one); err != nil {
+				return err
+			}
+		}
+		if err := begin(']', "the end of "+list); err != nil {
+			return err
+		}
+	}
+	return begin('}', "the end of the object")
 }
 
 // lines yields the lines of a file that are not empty, without their breaks.

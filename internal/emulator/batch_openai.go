@@ -28,23 +28,19 @@ var fileID = regexp.MustCompile(`^file-[a-z0-9-]+$`)
 
 // fileBatches serves OpenAI's batches of files.
 func (e *Emulator) fileBatches() {
-	serve := func(pattern string, next http.HandlerFunc) {
-		e.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			if p := e.checkOtherKey(r); p != nil {
-				completions{}.fail(w, p)
-				return
-			}
-			next(w, r)
-		})
-	}
-	serve("POST /v1/files", e.uploadFile)
-	serve("GET /v1/files/{id}/content", e.fileContent)
-	serve("POST /v1/batches", func(w http.ResponseWriter, r *http.Request) {
-		e.submit(w, completions{}, func() (*batch, *problem) { return e.readFileBatch(r) }, fileBatch)
+	in, show := completions{}, func(*http.Request) func(*batch) any { return fileBatch }
+	e.keyed("POST /v1/files", in, e.uploadFile)
+	e.keyed("GET /v1/files/{id}/content", in, e.fileContent)
+	e.keyed("POST /v1/batches", in, func(w http.ResponseWriter, r *http.Request) {
+		e.submit(w, in, func() (*batch, *problem) { return e.readFileBatch(r) }, fileBatch)
 	})
-	serve("GET /v1/batches", e.listFileBatches)
-	serve("GET /v1/batches/{id}", func(w http.ResponseWriter, r *http.Request) { e.showFileBatch(w, r, e.askBatch) })
-	serve("POST /v1/batches/{id}/cancel", func(w http.ResponseWriter, r *http.Request) { e.showFileBatch(w, r, cancelBatch) })
+	list := e.withKey(in, func(w http.ResponseWriter, r *http.Request) {
+		e.listBatches(w, r, in, batchesOpenAI, "after", 100, fileBatch)
+	})
+	one := e.withKey(in, e.withBatch(in, batchesOpenAI, e.askBatch, show))
+	e.mux.HandleFunc("GET /v1/batches", e.ownOr(e.listContentBatches, list))
+	e.mux.HandleFunc("GET /v1/batches/{id}", e.ownOr(e.showContentBatch, one))
+	e.keyed("POST /v1/batches/{id}/cancel", in, e.withBatch(in, batchesOpenAI, cancelBatch, show))
 }
 
 func (e *Emulator) uploadFile(w http.ResponseWriter, r *http.Request) {
@@ -205,16 +201,6 @@ func (c *lineChecks) line(line []byte) lineProblem {
 	return lineProblem{}
 }
 
-// showFileBatch asks for a batch, or changes it.
-func (e *Emulator) showFileBatch(w http.ResponseWriter, r *http.Request, do func(*batch) *problem) {
-	b, p := e.withBatch(batchesOpenAI, r.PathValue("id"), do)
-	if p != nil {
-		completions{}.fail(w, p)
-		return
-	}
-	reply(w, fileBatch(&b))
-}
-
 // outputs returns the ids of the files of results; "" for one that is not there.
 func (b *batch) outputs() (answers, failures string) {
 	name := "file-" + strings.TrimPrefix(b.ID, "batch_")
@@ -282,33 +268,6 @@ func seconds(t time.Time) any {
 	return t.Unix()
 }
 
-func (e *Emulator) listFileBatches(w http.ResponseWriter, r *http.Request) {
-	n, p := limitOf(r.URL.Query(), 100)
-	if p != nil {
-		completions{}.fail(w, p)
-		return
-	}
-	page, more := e.batches.page(batchesOpenAI, r.URL.Query().Get("after"), n)
-	list := pageOfBatches(page, more, fileBatch)
-	list["object"] = "list"
-	reply(w, list)
-}
-
-// pageOfBatches is a page of a list.
-func pageOfBatches(page []batch, more bool, show func(*batch) any) map[string]any {
-	data := []any{}
-	out := map[string]any{"first_id": nil, "last_id": nil, "has_more": more}
-	for i := range page {
-		data = append(data, show(&page[i]))
-		out["last_id"] = page[i].ID
-	}
-	if len(page) > 0 {
-		out["first_id"] = page[0].ID
-	}
-	out["data"] = data
-	return out
-}
-
 // fileContent sends a file: one that was uploaded, or the answers or failures of a batch.
 func (e *Emulator) fileContent(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
@@ -323,12 +282,11 @@ func (e *Emulator) fileContent(w http.ResponseWriter, r *http.Request) {
 	e.batches.mu.Unlock()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if of.ID != "" {
-		_ = e.eachResult(&of, func(one *batchResult) error { // the client may have gone
+		e.sendResults(w, &of, func(one *batchResult) any {
 			if one.succeeded() == failures {
 				return nil
 			}
-			_, err := w.Write(append(encoded(fileResult(&of, one)), '\n'))
-			return err
+			return fileResult(&of, one)
 		})
 		return
 	}

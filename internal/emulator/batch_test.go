@@ -128,3 +128,195 @@ rules:
 		expect.Same(t, "answers", e.Stats()[servedAnswers], int64(3))
 	}
 }
+
+// batchFace is how a protocol submits two items, shows a batch, and names what it shows.
+type batchFace struct {
+	submit       func(t *testing.T, e *Emulator, items ...string) string // returns the path of the batch
+	list         string
+	cancel       string // what follows the path
+	state        func(b map[string]any) any
+	open, ended  string
+	cancelled    string
+	results      func(t *testing.T, e *Emulator, path string) string
+	answer, fail string // an item in the results
+}
+
+var batchFaces = map[string]batchFace{
+	"openai": {
+		submit: func(t *testing.T, e *Emulator, items ...string) string {
+			var lines []string
+			for i, text := range items {
+				lines = append(lines, chatLine(fmt.Sprintf("i%d", i), text))
+			}
+			return "/v1/batches/" + submitFile(t, e, "/v1", "/v1/chat/completions", lines...)["id"].(string)
+		},
+		list: "/v1/batches", cancel: "/cancel", open: "validating", ended: "completed", cancelled: "cancelled",
+		state: func(b map[string]any) any { return b["status"] },
+		results: func(t *testing.T, e *Emulator, path string) (out string) {
+			b := told(t, e, "GET", path, "", "")
+			for _, name := range []string{"output_file_id", "error_file_id"} {
+				if id, ok := b[name].(string); ok {
+					_, text := tell(t, e, "GET", "/v1/files/"+id+"/content", "", "")
+					out += text
+				}
+			}
+			return out
+		},
+		answer: `"custom_id":"i0","error":null,"id":"batch_req_i0","response":{"body":{"choices":[{"finish_reason":"stop"`,
+		fail: `"custom_id":"i1","error":null,"id":"batch_req_i1","response":{"body":{"error":{"code":"rate_limit_exceeded",` +
+			`"message":"slow down","param":null,"type":"requests"}},"request_id":"req_i1","status_code":429}`,
+	},
+	"anthropic": {
+		submit: func(t *testing.T, e *Emulator, items ...string) string {
+			var all []string
+			for i, text := range items {
+				all = append(all, fmt.Sprintf(
+					`{"custom_id": "i%d", "params": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": %q}]}}`, i, text))
+			}
+			b := told(t, e, "POST", "/v1/messages/batches", jsonType, `{"other": 1, "requests": [`+strings.Join(all, ",")+`]}`)
+			return "/v1/messages/batches/" + b["id"].(string)
+		},
+		list: "/v1/messages/batches", cancel: "/cancel", open: "in_progress", ended: "ended", cancelled: "ended",
+		state: func(b map[string]any) any { return b["processing_status"] },
+		results: func(t *testing.T, e *Emulator, path string) string {
+			told(t, e, "GET", path, "", "")
+			_, text := tell(t, e, "GET", path+"/results", "", "")
+			return text
+		},
+		answer: `{"custom_id":"i0","result":{"message":{"content":[{"text":"fine","type":"text"}]`,
+		fail: `{"custom_id":"i1","result":{"error":{"error":{"message":"slow down","type":"rate_limit_error"},"type":"error"},` +
+			`"type":"errored"}}`,
+	},
+	"generative": {
+		submit: func(t *testing.T, e *Emulator, items ...string) string {
+			var all []string
+			for i, one := range items {
+				all = append(all, fmt.Sprintf(`{"request": %s, "metadata": {"key": "i%d"}}`, text(one), i))
+			}
+			b := told(t, e, "POST", "/v1beta/models/m:batchGenerateContent", jsonType,
+				`{"batch": {"display_name": "k1", "input_config": {"requests": {"requests": [`+strings.Join(all, ",")+`]}}}}`)
+			return "/v1beta/" + b["name"].(string)
+		},
+		list: "/v1beta/batches", cancel: ":cancel", open: "BATCH_STATE_PENDING", ended: "BATCH_STATE_SUCCEEDED",
+		cancelled: "BATCH_STATE_CANCELLED",
+		state:     func(b map[string]any) any { return at(b, "metadata", "state") },
+		results: func(t *testing.T, e *Emulator, path string) string {
+			_, text := tell(t, e, "GET", path, "", "")
+			return text
+		},
+		answer: `{"metadata":{"key":"i0"},"response":{"candidates":[{"content":{"role":"model","parts":[{"text":"fine"}]}`,
+		fail:   `{"error":{"code":8,"message":"slow down"},"metadata":{"key":"i1"}}`,
+	},
+}
+
+// Each protocol submits, shows, lists, cancels and answers a batch in its own words.
+func TestBatchesOfEachProtocol(t *testing.T) {
+	t.Parallel()
+	for name, f := range batchFaces {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEmulator(t, "rules: [{match: {text: busy}, faults: [{status: 429, message: slow down}]}, {reply: fine}]")
+			show := func(path string) any { return f.state(told(t, e, "GET", path, "", "")) }
+			first := f.submit(t, e, "hello", "busy")
+			other := f.submit(t, e, "hello")
+			list := told(t, e, "GET", f.list, "", "")
+			page, _ := list["data"].([]any)
+			if name == "generative" {
+				page = list["operations"].([]any)
+			}
+			expect.Same(t, "listed", len(page), 2)
+			newest := page[0].(map[string]any)
+			expect.Same(t, "state", f.state(newest), any(f.open))
+			if id := fmt.Sprint(newest["id"], newest["name"]); !strings.Contains(id, other[strings.LastIndex(other, "/")+1:]) {
+				t.Errorf("the first one listed is %s, want the newest, %s", id, other)
+			}
+			told(t, e, "POST", other+f.cancel, jsonType, "")
+			expect.Same(t, "cancelled", show(other), any(f.cancelled))
+			expect.Same(t, "ended", show(first), any(f.ended))
+			got := f.results(t, e, first)
+			for _, want := range []string{f.answer, f.fail} {
+				if !strings.Contains(got, want) {
+					t.Errorf("got the results %s, want in them %s", got, want)
+				}
+			}
+			if status, _ := tell(t, e, "POST", first+f.cancel, jsonType, ""); status != http.StatusBadRequest {
+				t.Errorf("to cancel a batch that has ended: got %d, want 400", status)
+			}
+			if status, _ := tell(t, e, "GET", f.list+"/unknown", "", ""); status != http.StatusNotFound {
+				t.Errorf("an unknown batch: got %d, want 404", status)
+			}
+			stats := e.Stats()
+			for name, want := range map[string]int64{servedBatches: 2, servedItems: 3, servedAnswers: 1} {
+				expect.Same(t, name, stats[name], want)
+			}
+		})
+	}
+}
+
+// What a vendor refuses at once is refused, in its words.
+func TestBadBatchesAreRefused(t *testing.T) {
+	t.Parallel()
+	e := New(Options{})
+	item := func(id string) string { return `{"custom_id": "` + id + `", "params": {}}` }
+	inline := func(request string) string {
+		return `{"batch": {"displayName": "k", "inputConfig": {"requests": {"requests": [` + request + `]}}}}`
+	}
+	const messages, content, file = "/v1/messages/batches", "/v1beta/models/svc-pro:batchGenerateContent", "/v1/batches"
+	for _, test := range []struct{ path, body, want string }{
+		{messages, `{"requests": []}`, "at least 1 item"},
+		{messages, `{"requests": {}}`, "a list is expected"},
+		{messages, `{"requests": [` + item("a") + `, ` + item("a") + `]}`, "requests.1.custom_id: the custom_id 'a' is used twice"},
+		{messages, `{"requests": [` + item("") + `]}`, "requests.0.custom_id: Field required"},
+		{messages, `{"requests": [` + item("a b") + `]}`, "String should match pattern"},
+		{messages, `{"requests": [` + item(strings.Repeat("a", 65)) + `]}`, "requests.0.custom_id: String should have at most 64 characters"},
+		{messages, `{"requests": [{"custom_id": "a"}]}`, "requests.0.params: Field required"},
+		{messages, `{"requests": [` + item("a") + `}`, "the JSON that is expected"},
+		{content, inline(""), "requests.requests is required"},
+		{content, inline(`{}`), "requests.requests[0]: request is required"},
+		{content, inline(`{"request": {"model": "models/svc-lite"}}`), `models/svc-lite\" is not the model of the batch`},
+		{content, `{"batch": {"inputConfig": {}}}`, "displayName is required"},
+		{content, `{"batch": {"displayName": "k", "inputConfig": {"fileName": "files/a"}}}`, "fileName is not emulated"},
+		{content, inline(`"` + strings.Repeat("a", 20<<20) + `"`), "is larger than 20971520 bytes"},
+		{"/v1beta/models/nothere:batchGenerateContent", inline("{}"), "models/nothere is not found"},
+		{file, `{}`, "Missing required parameter: 'input_file_id'."},
+		{file, `{"input_file_id": "f", "endpoint": "/v1/images"}`, "Invalid value: '/v1/images'"},
+		{file, `{"input_file_id": "f", "endpoint": "/v1/responses", "completion_window": "1h"}`, "Invalid value: '1h'"},
+		{file, `{"input_file_id": "file-f", "endpoint": "/v1/responses", "completion_window": "24h"}`, "No such File object: file-f"},
+		{file, `{"input_file_id": "../f", "endpoint": "/v1/responses", "completion_window": "24h"}`, "No such File object: ../f"},
+	} {
+		status, got := tell(t, e, "POST", test.path, jsonType, test.body)
+		if status < 400 || status > 404 || !strings.Contains(got, test.want) {
+			t.Errorf("%s %.80s: got %d %s, want %q", test.path, test.body, status, got, test.want)
+		}
+	}
+	expect.Same(t, "batches", e.Stats()[servedBatches], int64(0))
+}
+
+// A file of items with mistakes makes a batch that fails, with the line of each.
+func TestABatchOfABadFileFails(t *testing.T) {
+	t.Parallel()
+	e := New(Options{Alias: map[string]string{"m": "svc-pro"}})
+	other := strings.Replace(chatLine("d", "x"), "chat/completions", "responses", 1)
+	for _, test := range []struct{ lines, want string }{
+		{
+			chatLine("a", "x") + "\n{\n" + chatLine("a", "x") + "\n" + other,
+			"2 invalid_json_line, 3 duplicate_custom_id, 4 url_mismatch",
+		},
+		{strings.ReplaceAll(chatLine("a", "x"), `"m"`, `"nothere"`), "1 model_not_found"},
+		{chatLine("a", "x") + "\n" + strings.ReplaceAll(chatLine("b", "x"), `"m"`, `"svc-pro"`), "2 model_mismatch"},
+		{strings.ReplaceAll(chatLine("a", "x"), `POST`, `GET`), "1 invalid_method"},
+		{`{"method": "POST"}`, "1 missing_required_parameter"},
+		{"", "<nil> empty_file"},
+	} {
+		path := "/v1/batches/" + submitFile(t, e, "/v1", "/v1/chat/completions", test.lines)["id"].(string)
+		b := told(t, e, "GET", path, "", "")
+		expect.Same(t, test.want, b["status"], any("failed"))
+		var all []string
+		for _, one := range at(b, "errors", "data").([]any) {
+			all = append(all, fmt.Sprintf("%v %v", at(one, "line"), at(one, "code")))
+		}
+		expect.Same(t, "errors", strings.Join(all, ", "), test.want)
+		expect.Same(t, "output", b["output_file_id"], any(nil))
+		expect.Same(t, "failures", b["error_file_id"], any(nil))
+	}
+}

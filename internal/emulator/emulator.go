@@ -96,6 +96,8 @@ func New(opts Options) *Emulator {
 	e.mux.HandleFunc("GET /{version}/models/{id}", e.shared(e.getModel, e.getOther))
 	e.others()
 	e.fileBatches()
+	e.messageBatches()
+	e.contentBatches()
 	e.mux.HandleFunc("POST /{version}/models/{call}", e.authorized(e.post))
 	return e
 }
@@ -167,6 +169,8 @@ type problem struct {
 	Message string
 	Reason  string
 }
+
+func (p *problem) Error() string { return p.Message }
 
 func badRequest(format string, args ...any) *problem {
 	return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...), ""}
@@ -358,7 +362,7 @@ func anyModel(id string) *eval.Model {
 // batches.
 func supports(m *eval.Model, method string) bool {
 	switch method {
-	case wire.MethodStream:
+	case wire.MethodStream, methodBatch:
 		method = wire.MethodGenerate
 	case wire.MethodEmbedBatch:
 		method = wire.MethodEmbed
@@ -384,6 +388,9 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	switch method {
 	case wire.MethodGenerate, wire.MethodStream:
 		e.generate(w, r, m, e.real(id), method == wire.MethodStream)
+	case methodBatch:
+		e.submit(w, native{}, func() (*batch, *problem) { return e.readContentBatch(r, m) },
+			func(b *batch) any { return contentBatch(b) })
 	case wire.MethodCountTokens:
 		e.countTokens(w, r, m)
 	case wire.MethodEmbed:

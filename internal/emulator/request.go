@@ -45,23 +45,34 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	return body, decode(wirejson.CamelKeys(body), into)
 }
 
-func readBody(r *http.Request) ([]byte, *problem) {
-	var in io.Reader = r.Body
-	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
-		zipped, err := gzip.NewReader(r.Body)
-		if err != nil {
-			return nil, badRequest("the body says it is gzip and is not")
-		}
-		in = zipped
+func readBody(r *http.Request) ([]byte, *problem) { return readBodyOf(r, maxBody) }
+
+// readBodyOf reads a body of at most limit bytes.
+func readBodyOf(r *http.Request, limit int64) ([]byte, *problem) {
+	in, p := bodyOf(r)
+	if p != nil {
+		return nil, p
 	}
-	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
 		return nil, badRequest("the body could not be read: %s", err)
 	}
-	if len(body) > maxBody {
-		return nil, badRequest("the request is larger than %d bytes", maxBody)
+	if int64(len(body)) > limit {
+		return nil, badRequest("the request is larger than %d bytes", limit)
 	}
 	return body, nil
+}
+
+// bodyOf is the body of a request, without its compression.
+func bodyOf(r *http.Request) (io.ReadCloser, *problem) {
+	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		return r.Body, nil
+	}
+	zipped, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return nil, badRequest("the body says it is gzip and is not")
+	}
+	return zipped, nil
 }
 
 func decode(body []byte, into any) *problem {

@@ -1,0 +1,240 @@
+package emulator
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+const (
+	batchesGenerative = "generative"
+	methodBatch       = "batchGenerateContent"
+	maxInlineBytes    = 20 << 20
+)
+
+// contentBatches serves the service's own batches. OpenAI's are at the same path in v1.
+func (e *Emulator) contentBatches() {
+	e.mux.HandleFunc("GET /{version}/batches", e.authorized(e.listContentBatches))
+	e.mux.HandleFunc("GET /{version}/batches/{id}", e.authorized(e.showContentBatch))
+	e.mux.HandleFunc("POST /{version}/batches/{call}", e.authorized(func(w http.ResponseWriter, r *http.Request) {
+		id, method, _ := strings.Cut(r.PathValue("call"), ":")
+		if method != "cancel" {
+			fail(w, notFound("the method %q of batches is not emulated", method))
+			return
+		}
+		if _, p := e.change(batchesGenerative, id, cancelBatch); p != nil {
+			fail(w, p)
+			return
+		}
+		reply(w, struct{}{})
+	}))
+}
+
+// ownOr serves a path of v1 that the service shares with OpenAI, whose clients need no key.
+func (e *Emulator) ownOr(own, other http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.SetPathValue("version", "v1")
+		key := cmp.Or(r.Header.Get(e.opts.HeaderPrefix+"-api-key"), r.URL.Query().Get("key"), tokenOf(r))
+		if key != "" && e.otherForm(r) == nil {
+			e.authorized(own)(w, r)
+			return
+		}
+		other(w, r)
+	}
+}
+
+// contentInput is the body of batchGenerateContent, in both spellings. What its requests hold is not touched: a live request would
+// have the same bytes.
+type contentInput struct {
+	Batch struct {
+		Name   string         `json:"displayName"`
+		Name2  string         `json:"display_name"`
+		Input  *contentConfig `json:"inputConfig"`
+		Input2 *contentConfig `json:"input_config"`
+	} `json:"batch"`
+}
+
+type contentConfig struct {
+	File     string `json:"fileName"`
+	File2    string `json:"file_name"`
+	Requests struct {
+		Requests []struct {
+			Request  json.RawMessage `json:"request"`
+			Metadata struct {
+				Key string `json:"key"`
+			} `json:"metadata"`
+		} `json:"requests"`
+	} `json:"requests"`
+}
+
+func (e *Emulator) readContentBatch(r *http.Request, m *eval.Model) (*batch, *problem) {
+	var in contentInput
+	body, p := readBodyOf(r, maxInlineBytes)
+	if p == nil {
+		p = decode(body, &in)
+	}
+	config := cmp.Or(in.Batch.Input, in.Batch.Input2)
+	switch {
+	case p != nil:
+		return nil, p
+	case cmp.Or(in.Batch.Name, in.Batch.Name2) == "":
+		return nil, badRequest("batch.displayName is required")
+	case config == nil || len(config.Requests.Requests) == 0:
+		if config != nil && cmp.Or(config.File, config.File2) != "" {
+			return nil, badRequest("batch.inputConfig.fileName is not emulated: send the requests in batch.inputConfig.requests")
+		}
+		return nil, badRequest("batch.inputConfig.requests.requests is required")
+	}
+	b := &batch{
+		ID: newID(""), Protocol: batchesGenerative, Model: m.ID(), Name: encoded(cmp.Or(in.Batch.Name, in.Batch.Name2)),
+		Path: "/" + r.PathValue("version") + "/models/" + m.ID() + ":generateContent",
+	}
+	b.Input = b.ID + ".items"
+	err := e.batches.files.write(b.Input, func(w io.Writer) error {
+		for i, one := range config.Requests.Requests {
+			if p := checkContentItem(one.Request, m); p != nil {
+				return p.in("batch.inputConfig.requests.requests", i)
+			}
+			b.Items++
+			if err := writeLine(w, batchLine{one.Metadata.Key, http.MethodPost, b.Path, one.Request}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.As(err, &p):
+		return nil, p
+	case err != nil:
+		return nil, internal(err)
+	}
+	return b, nil
+}
+
+func checkContentItem(request json.RawMessage, m *eval.Model) *problem {
+	var of struct {
+		Model string `json:"model"`
+	}
+	if !isObject(request) {
+		return badRequest("request is required")
+	}
+	if p := decode(request, &of); p != nil {
+		return p
+	}
+	if of.Model != "" && strings.TrimPrefix(of.Model, "models/") != m.ID() {
+		return badRequest("request.model: %q is not the model of the batch, %s", of.Model, m.Name)
+	}
+	return nil
+}
+
+// contentBatch is a batch as an operation, without its responses.
+func contentBatch(b *batch) map[string]any {
+	states := map[batchEnd]string{
+		endCompleted: "SUCCEEDED", endFailed: "FAILED", endExpired: "EXPIRED", endCancelled: "CANCELLED", "": "RUNNING",
+	}
+	state := states[b.End]
+	if b.End == "" && b.Asked == 0 {
+		state = "PENDING"
+	}
+	pending := b.Left
+	if b.End == "" {
+		pending = b.Items
+	}
+	stats := map[string]string{"requestCount": strconv.Itoa(b.Items)}
+	for name, n := range map[string]int{
+		"pendingRequestCount": pending, "successfulRequestCount": b.Succeeded, "failedRequestCount": b.Failed,
+	} {
+		if n > 0 { // zeros are left out in this protocol
+			stats[name] = strconv.Itoa(n)
+		}
+	}
+	metadata := map[string]any{
+		"name": "batches/" + b.ID, "model": "models/" + b.Model, "displayName": b.Name, "createTime": b.Created, "updateTime": b.Created,
+		"state": "BATCH_STATE_" + state, "batchStats": stats,
+	}
+	out := map[string]any{"name": "batches/" + b.ID, "metadata": metadata}
+	if b.End != "" {
+		out["done"] = true
+		metadata["endTime"], metadata["updateTime"] = b.Ended, b.Ended
+	}
+	switch b.End {
+	case endFailed:
+		out["error"] = map[string]any{"code": rpcCode(http.StatusInternalServerError), "message": b.Reason}
+	case endExpired:
+		out["error"] = map[string]any{"code": rpcCode(http.StatusGatewayTimeout), "message": "the batch expired before it was done"}
+	case endCancelled:
+		out["error"] = map[string]any{"code": 1, "message": "the batch was cancelled"}
+	case endCompleted:
+	}
+	return out
+}
+
+// showContentBatch shows a batch, with its responses if it has succeeded.
+func (e *Emulator) showContentBatch(w http.ResponseWriter, r *http.Request) {
+	b, p := e.change(batchesGenerative, r.PathValue("id"), e.askBatch)
+	if p != nil {
+		fail(w, p)
+		return
+	}
+	out := contentBatch(&b)
+	if b.End == endCompleted {
+		var all []any
+		err := e.eachResult(&b, func(one *batchResult) error {
+			all = append(all, contentResult(one))
+			return nil
+		})
+		if err != nil {
+			fail(w, internal(err))
+			return
+		}
+		out["response"] = map[string]any{"inlinedResponses": map[string]any{"inlinedResponses": all}}
+	}
+	reply(w, out)
+}
+
+func contentResult(one *batchResult) any {
+	out := map[string]any{"metadata": map[string]string{"key": one.Item}}
+	if one.succeeded() {
+		out["response"] = one.Body
+		return out
+	}
+	var body wireError
+	_ = json.Unmarshal(one.Body, &body) // what is no error of the service has no message
+	out["error"] = map[string]any{"code": rpcCode(one.Status), "message": cmp.Or(body.Error.Message, string(one.Body))}
+	return out
+}
+
+// rpcCode is the number of a status in errors of items.
+func rpcCode(status int) int {
+	codes := map[string]int{
+		"INVALID_ARGUMENT": 3, "DEADLINE_EXCEEDED": 4, "NOT_FOUND": 5, "PERMISSION_DENIED": 7, "RESOURCE_EXHAUSTED": 8, "INTERNAL": 13,
+		"UNAVAILABLE": 14, "UNAUTHENTICATED": 16,
+	}
+	return codes[codeOf(status)]
+}
+
+func (e *Emulator) listContentBatches(w http.ResponseWriter, r *http.Request) {
+	all, _ := e.batches.page(batchesGenerative, "", maxMessages)
+	from, to, p := pageOf(r.URL.Query(), len(all))
+	if p != nil {
+		fail(w, p)
+		return
+	}
+	out := struct {
+		Operations []any  `json:"operations,omitempty"`
+		Next       string `json:"nextPageToken,omitempty"`
+	}{}
+	for i := range all[from:to] {
+		out.Operations = append(out.Operations, contentBatch(&all[from+i]))
+	}
+	if to < len(all) {
+		out.Next = "from-" + strconv.Itoa(to)
+	}
+	reply(w, out)
+}
