@@ -98,6 +98,7 @@ const (
 	KindApp          ErrorKind = "app"          // an application under test says that it failed
 	KindCanceled     ErrorKind = "canceled"     // given up by evalrun itself; never journaled
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
+	KindWaiting      ErrorKind = "waiting"      // the answer comes with a batch; never journaled
 )
 
 // IsUnscored reports whether an answer came and could not be scored.
@@ -192,6 +193,8 @@ type Timing struct {
 	Integrity Integrity `json:"integrity,omitempty"`
 	// Limit is what ended a program or an endpoint whose work was scored nevertheless: LimitTime or another one, or "".
 	Limit string `json:"limit,omitempty"`
+	// Batch is the batch that the answer came with, by the service's id, of several calls the last one; "" for calls of their own.
+	Batch string `json:"batch,omitempty"`
 	StreamTiming
 }
 

@@ -265,7 +265,7 @@ func (t *Timing) Add(later *Timing) {
 	t.QueuedMs += later.QueuedMs
 	t.LatencyMs += later.LatencyMs
 	t.Attempts += later.Attempts
-	t.Answer = later.Answer
+	t.Answer, t.Batch = later.Answer, later.Batch
 	t.Integrity, t.Limit = t.Integrity.worse(later.Integrity), cmp.Or(later.Limit, t.Limit)
 }
 

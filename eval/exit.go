@@ -16,6 +16,7 @@ const (
 	CodeBadInput     = 2   // nothing was sent
 	CodeInconclusive = 3   // a comparison cannot decide yet, and the gate says that this fails
 	CodeIncomplete   = 4   // because of the service, the budget, or an empty selection
+	CodeWaiting      = 5   // for the answers of batches
 	CodeInterrupted  = 130 // SIGINT
 	CodeTerminated   = 143 // SIGTERM and SIGHUP
 )
@@ -66,7 +67,7 @@ func SignalCode(name string) int {
 // WorstCode is the code that counts among several.
 func WorstCode(codes ...int) int {
 	// severity orders the codes: the first of several wins.
-	severity := [...]int{CodeInterrupted, CodeTerminated, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
+	severity := [...]int{CodeInterrupted, CodeTerminated, CodeWaiting, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
 
 	for _, code := range severity {
 		if slices.Contains(codes, code) {

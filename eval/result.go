@@ -229,6 +229,7 @@ const (
 	EndBudget      EndReason = "budget"
 	EndMaxFailures EndReason = "maxFailures"
 	EndStopped     EndReason = "stopped" // the service refused or could not be reached
+	EndWaiting     EndReason = "waiting" // for the answers of batches
 )
 
 // End is the last line of a run file.
@@ -243,6 +244,9 @@ type End struct {
 
 // Completed reports whether no trial is left to run. A run without an end did not complete.
 func (e *End) Completed() bool { return e != nil && e.Reason == EndCompleted }
+
+// Waits reports whether the run waits for the answers of batches.
+func (e *End) Waits() bool { return e != nil && e.Reason == EndWaiting }
 
 // StopReason is why the run ended itself early; "" when it did not.
 func (e *End) StopReason() string {

@@ -52,6 +52,7 @@ type Document struct {
 	index     index     // of the trials with a result
 	unsettled unsettled // trials without a final result
 	sessions  sessions
+	batches   batches
 }
 
 // Partial reports whether trials of the plan are missing, skipped or unreadable.

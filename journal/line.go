@@ -53,6 +53,8 @@ const (
 	answerKind    = "answer"
 	judgementKind = "judgement"
 	notRunKind    = "notRun"
+	intentKind    = "intent"
+	batchKind     = "batch"
 )
 
 const (

@@ -173,6 +173,10 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.keptAnswer(Place{at, clip(len(data))})
 	case judgementKind:
 		d.keptJudgement(Place{at, clip(len(data))})
+	case intentKind:
+		return d.intent(data)
+	case batchKind:
+		return d.batch(data)
 	}
 	return nil
 }
@@ -203,6 +207,9 @@ func (d *Document) ended(data []byte) error {
 		return err
 	}
 	d.sessions.until = parseTime(d.End.FinishedAt)
+	if !d.End.Waits() {
+		d.batches.unanswered = 0
+	}
 	d.spendPending()
 	if d.End.Spent != nil { // it knows of calls that no trial reports
 		d.Spent, d.Unpriced = *d.End.Spent, nil

@@ -49,13 +49,15 @@ func CountingUnder(l *suite.Limits) Counting {
 }
 
 // Admission decides when a trial is sent, and whether. For each trial without an earlier answer a worker calls Hold,
-// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns an ending, the
-// trial gets no further. Several workers call the methods at once.
+// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns an ending, or before Skip
+// when Waits is true, the trial gets no further. Several workers call the methods at once.
 type Admission interface {
 	// Hold may delay a trial. It returns when stop or done is closed.
 	Hold(t *Planned, stop, done <-chan struct{})
 	// Skip returns the ending of a trial that need not run any more, nil when it must.
 	Skip(t *Planned) eval.Ending
+	// Waits reports whether a trial has to wait for a batch. Its result is then yielded with the halt Waits.
+	Waits(t *Planned) bool
 	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
 	// calls. The worker calls leave once the result is taken or the answer is written down.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())

@@ -269,6 +269,9 @@ func (r *run) compare(ctx context.Context, a *scoring) eval.Result {
 		if err := r.embed(ctx, a); err != nil {
 			lost = err
 		}
+		if _, waits := a.halt.(Waits); waits {
+			return a.result
+		}
 		scored := a.score()
 		if scored && r.EarlierRuns.RepeatUseless && r.doubt(a) {
 			scored = a.score()

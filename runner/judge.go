@@ -71,7 +71,8 @@ func (a *scoring) keep(before []eval.Judgement) {
 }
 
 // consult sends the questions of scorers to judges, and returns the first error. If it is a reply missing from the
-// records, other questions may still have one. After any other failure, consult uses earlier replies only.
+// records, or one that comes with a batch, other questions may still have one. After any other failure, consult uses earlier
+// replies only.
 func (r *run) consult(ctx context.Context, a *scoring) (first *eval.Error) {
 	for _, q := range a.answer.Context.Judgements.Wanted {
 		if a.answer.Context.Judgements.Known[q.Key] != nil { // two scorers put the same question
@@ -107,7 +108,11 @@ func (a *scoring) refuse(q *scorers.Question, e *eval.Error) {
 		a.answer.Context.Judgements.Unavailable = map[string]eval.Unscored{}
 	}
 	why := e.Message
-	if e.Kind != eval.KindReplayMiss {
+	switch e.Kind {
+	case eval.KindReplayMiss:
+	case eval.KindWaiting: // other questions go into the same batch
+		a.halt = Waits{}
+	default:
 		a.denied = e
 		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, whyUnsent(e))
 	}

@@ -265,6 +265,8 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 	case err.Kind == eval.KindBudget:
 		a.result = skipped(a.trial, eval.Skipped{Reason: err.Message})
 		a.halt = SpentBudget{err.Message}
+	case err.Kind == eval.KindWaiting:
+		a.halt = Waits{}
 	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
 		a.result = skipped(a.trial, eval.Skipped{Reason: cmp.Or(r.Stop.Reason(), "interrupted")})
 	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something
@@ -280,6 +282,9 @@ func (r *run) unsent(ctx context.Context, a *scoring) bool {
 	var why eval.Ending
 	if reason := r.Stop.Reason(); reason != "" {
 		why = eval.Skipped{Reason: reason}
+	} else if r.Admission != nil && r.Admission.Waits(a.trial) {
+		a.halt = Waits{}
+		return true
 	} else if r.Admission != nil {
 		why = r.Admission.Skip(a.trial)
 	}

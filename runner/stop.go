@@ -38,8 +38,8 @@ func (s *Stop) Reason() string {
 	}
 }
 
-// Halt is why a run may have to stop after a result: a SpentBudget or a JudgeTrouble. It is nil for most results, also for
-// those whose own error affects other trials.
+// Halt is why a run may have to stop after a result: a SpentBudget, a JudgeTrouble, or Waits. It is nil for most results, also
+// for those whose own error affects other trials.
 type Halt interface{ halt() }
 
 // SpentBudget says that the trial was skipped, or its answer not judged, because a budget is spent. No further call is made.
@@ -48,5 +48,9 @@ type SpentBudget struct{ Message string }
 // JudgeTrouble is the error of a call to a judge, which may affect other questions as well.
 type JudgeTrouble struct{ Error *eval.Error }
 
+// Waits says that a reply that the trial needs comes with a batch. The trial has no result until then.
+type Waits struct{}
+
 func (SpentBudget) halt()  {}
 func (JudgeTrouble) halt() {}
+func (Waits) halt()        {}

@@ -88,7 +88,7 @@ func (a *app) watch(ctx context.Context, level term.Level) error {
 			w.keep(w.before)
 		}
 		files := w.count()
-		if code > eval.CodeIncomplete || files == 0 && w.runs <= 1 { // a signal, or nothing that could be mended
+		if code > eval.CodeWaiting || files == 0 && w.runs <= 1 { // a signal, or nothing that could be mended
 			return exitWith(code)
 		}
 		if level != term.Quiet {

@@ -60,6 +60,7 @@ type Limiter struct {
 	changed chan struct{} // closed and replaced whenever a call is settled
 	waiters int           // how many calls wait for changed
 	budget  rates.Budget
+	later   rates.Amount // what the budget reserves for batches: an earlier process may have reserved it, and a later one may settle it
 }
 
 // peer is a model of a service, or the whole service if model is "".
@@ -127,7 +128,7 @@ func (l *Limiter) Book(write func(eval.Booking) error) {
 func (l *Limiter) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := eval.Spent{Attempts: l.budget.Granted.Calls, Tokens: l.budget.Settled.Tokens}
+	out := eval.Spent{Attempts: l.budget.Granted.Calls - l.later.Calls, Tokens: l.budget.Settled.Tokens}
 	out.BudgetCalls, out.BudgetTokens = l.cfg.BudgetCalls, l.cfg.BudgetTokens
 	if p := l.cfg.Prices; p != nil {
 		out.Money = l.budget.Settled.Money
@@ -338,11 +339,11 @@ func (l *Limiter) written(c *meteredCall, cost rates.Amount) error {
 	}
 	of := &l.budget
 	b.Spent = eval.Spent{
-		Attempts: of.Granted.Calls + cost.Calls,
-		Tokens:   of.Settled.Tokens + of.Reserved.Tokens + cost.Tokens,
+		Attempts: of.Granted.Calls - l.later.Calls + cost.Calls,
+		Tokens:   of.Settled.Tokens + of.Reserved.Tokens - l.later.Tokens + cost.Tokens,
 	}
 	if p := l.cfg.Prices; p != nil {
-		b.Spent.Money, b.Spent.Currency = of.Settled.Money+of.Reserved.Money+cost.Money, p.Currency
+		b.Spent.Money, b.Spent.Currency = of.Settled.Money+of.Reserved.Money-l.later.Money+cost.Money, p.Currency
 	}
 	if err := l.book(b); err != nil {
 		return eval.Errorf(eval.KindCanceled, "the call could not be written down: %s", err)

@@ -1,0 +1,408 @@
+package flow
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/rates"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Batches collect the calls to some services, so that these answer them together, within hours and at a lower price. A call
+// without a reply is put into a batch, and its error is of kind waiting. The usual order in a process: Open with what the run
+// file has of earlier batches; Settle what is not known of them; Collect replies; the calls of the run; Submit what they have
+// put into batches; Finish. A killed process pays nothing twice:
+//
+//   - An intent with the ids of all items is in the run file before a batch is submitted, and the id of the batch after it.
+//   - An item of an intent is not sent again until the batch has ended, or the service is known not to have it.
+//   - A batch is collected when all results that use its replies are in the run file. Until then the service keeps them.
+type Batches struct {
+	cfg     BatchesConfig
+	run     string // id
+	dir     string
+	journal *journal.Writer
+
+	mu       sync.Mutex
+	outgoing []*outgoing
+	open     []*incoming
+	items    map[string]item
+}
+
+// BatchesConfig says who answers in batches.
+type BatchesConfig struct {
+	Services map[string]*BatchService // by name; "" is the unnamed one
+	Limiter  *Limiter
+	Retry    RetryPolicy // of what is no call of a model
+	Live     bool        // calls that are in no batch are sent as others are
+	Notice   func(string)
+}
+
+// BatchService is a service that answers in batches.
+type BatchService struct {
+	wire.Batcher
+	Peer   string // its name in messages
+	Caller string // identifies the caller to the service: the key, or who is logged in
+}
+
+// outgoing is a batch that takes calls.
+type outgoing struct {
+	service  string
+	first    *eval.Call
+	items    []string
+	reserved rates.Amount
+	lines    *os.File
+	buffer   *bufio.Writer
+	size     int64
+}
+
+// incoming is a batch that was submitted, or may have been.
+type incoming struct {
+	*journal.OpenBatch
+	first *eval.Call
+	left  rates.Amount // of what was reserved
+
+	state   *wire.BatchState       // nil until it has ended
+	replies *os.File               // each with its length before it
+	failed  map[string]*eval.Error // by item
+	whole   bool                   // all replies came
+	passing int                    // items without an answer for a reason that may pass
+}
+
+// item is a call in a batch.
+type item struct {
+	in   *incoming // nil: in an outgoing batch
+	at   int64     // of the reply in its file; unanswered where there is none
+	used bool
+}
+
+const unanswered = -1
+
+// NewBatches returns nil if no service answers in batches.
+func NewBatches(cfg BatchesConfig) *Batches {
+	if len(cfg.Services) == 0 {
+		return nil
+	}
+	return &Batches{cfg: cfg, items: map[string]item{}}
+}
+
+// Open takes over the batches of a run, which are not collected.
+func (b *Batches) Open(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch) {
+	b.run, b.dir, b.journal = run.ID, dir, w
+	for _, one := range known {
+		in := &incoming{OpenBatch: one, first: firstOf(&one.Intent), left: reservedOf(&one.Intent)}
+		b.cfg.Limiter.Reserved(in.left)
+		b.add(in)
+	}
+}
+
+func firstOf(i *journal.Intent) *eval.Call {
+	return &eval.Call{Request: eval.Request{Service: i.Service, Model: i.Model, APIVersion: i.APIVersion}}
+}
+
+func (b *Batches) add(in *incoming) {
+	b.open = append(b.open, in)
+	for _, id := range in.Items {
+		b.items[id] = item{in, unanswered, false}
+	}
+}
+
+// Around has the calls to a service go into batches. Whatever is no call of a model passes to next.
+func (b *Batches) Around(next Service, name string) Service {
+	if b == nil || b.cfg.Services[name] == nil {
+		return next
+	}
+	return batched{next, b}
+}
+
+type batched struct {
+	Service
+	batches *Batches
+}
+
+func (s batched) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	b := s.batches
+	id := b.id(call)
+	switch state := b.stateOf(id); {
+	case state == itemWaits:
+		return nil, errWaiting()
+	case state == itemReplied:
+		return b.reply(call, id)
+	case b.cfg.Live:
+		return s.Service.Generate(ctx, call)
+	}
+	return nil, b.put(call, id)
+}
+
+// Waits reports whether the first call of a trial is in a batch that has no reply to it yet.
+func (b *Batches) Waits(trialID, service, model string) bool {
+	return b.ofTrial(trialID, service, model) == itemWaits
+}
+
+// Has reports whether there is a reply to the first call of a trial that is not used yet.
+func (b *Batches) Has(trialID, service, model string) bool {
+	return b.ofTrial(trialID, service, model) == itemReplied
+}
+
+func (b *Batches) ofTrial(trialID, service, model string) itemState {
+	if b == nil {
+		return itemUnknown
+	}
+	return b.stateOf(b.id(&eval.Call{TrialID: trialID, Request: eval.Request{Service: service, Model: model}}))
+}
+
+// itemState says what is to do for a call.
+type itemState int
+
+const (
+	itemUnknown itemState = iota // it is in no batch, or its reply is used
+	itemWaits
+	itemReplied // or there is no reply, and it is known why
+)
+
+func (b *Batches) stateOf(id string) itemState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, known := b.items[id]
+	switch {
+	case !known || at.used:
+		return itemUnknown
+	case at.in == nil || at.at == unanswered && !at.in.whole && at.in.failed[id] == nil:
+		return itemWaits
+	}
+	return itemReplied
+}
+
+func errWaiting() *eval.Error { return eval.Errorf(eval.KindWaiting, "the answer comes with a batch") }
+
+// id names a call as an item, the same in every process that continues the run, and in no other run.
+func (b *Batches) id(call *eval.Call) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s", b.run, call.Service, call.Model, call.TrialID)
+	if call.Earlier == eval.EarlierRefused {
+		_, _ = io.WriteString(h, "\nagain")
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// put puts a call into an outgoing batch. The error is of kind waiting, unless the call goes into none.
+func (b *Batches) put(call *eval.Call, id string) error {
+	service := b.cfg.Services[call.Service]
+	line, err := service.Item(id, call)
+	if err != nil {
+		return err
+	}
+	bounds := service.Bounds()
+	if int64(len(line)) >= bounds.Bytes {
+		return eval.Errorf(eval.KindTooLarge, "the request has %d bytes, and a batch of %s may have %d", len(line), service.Peer, bounds.Bytes)
+	}
+	if b.cfg.Limiter.cfg.Waits.stopped() {
+		return errStopped()
+	}
+	cost, err := b.cfg.Limiter.Reserve(call)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, twice := b.items[id]; twice {
+		b.cfg.Limiter.Release(cost)
+		return errWaiting()
+	}
+	out, err := b.outgoingFor(call, int64(len(line)+1), bounds)
+	if err == nil {
+		_, err = out.buffer.Write(append(line, '\n'))
+	}
+	if err != nil {
+		b.cfg.Limiter.Release(cost)
+		return eval.Errorf(eval.KindCanceled, "the batch could not be written down: %s", err)
+	}
+	out.size += int64(len(line) + 1)
+	out.items = append(out.items, id)
+	out.reserved.Add(cost)
+	b.items[id] = item{}
+	return errWaiting()
+}
+
+// outgoingFor finds the batch for a call, or begins one. A batch is for one model.
+func (b *Batches) outgoingFor(call *eval.Call, size int64, bounds wire.BatchBounds) (*outgoing, error) {
+	for _, one := range b.outgoing {
+		if one.service == call.Service && one.first.Model == call.Model && one.first.APIVersion == call.APIVersion &&
+			len(one.items) < bounds.Items && one.size+size <= bounds.Bytes {
+			return one, nil
+		}
+	}
+	file, err := nameless(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	first := &eval.Call{Request: eval.Request{
+		Service: call.Service, Protocol: call.Protocol, Model: call.Model, APIVersion: call.APIVersion,
+	}}
+	one := &outgoing{service: call.Service, first: first, lines: file, buffer: bufio.NewWriter(file)}
+	b.outgoing = append(b.outgoing, one)
+	return one, nil
+}
+
+// nameless makes a file in a folder that is gone when it is closed, however the process ends. Windows removes it only at Close.
+func nameless(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, ".batch-*")
+	if err == nil {
+		_ = os.Remove(file.Name()) // as above
+	}
+	return file, err
+}
+
+func discard(file *os.File) {
+	if file != nil {
+		_ = file.Close()           // it is not needed any more
+		_ = os.Remove(file.Name()) // as above
+	}
+}
+
+// reply reads the reply to a call and settles what it cost.
+func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
+	b.mu.Lock()
+	at := b.items[id]
+	in := at.in
+	share := b.share(in, call)
+	at.used = true
+	b.items[id] = at
+	b.mu.Unlock()
+	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
+	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: in.ID}
+	got, err := b.read(in, id, at.at)
+	if err != nil {
+		b.cfg.Limiter.Release(share)
+		b.fails(in, err)
+		return nil, err
+	}
+	resp, err := b.cfg.Services[call.Service].Read(call, got)
+	if err != nil {
+		b.cfg.Limiter.Came(call, share, nil)
+		b.fails(in, err)
+		return nil, err
+	}
+	if resp.Usage == nil || resp.Usage.Source == "" {
+		resp.Usage = wire.Usage(call, resp)
+	}
+	b.cfg.Limiter.Came(call, share, resp.Usage)
+	return resp, nil
+}
+
+// share is what was reserved for a call of a batch. The caller holds the lock.
+func (b *Batches) share(in *incoming, call *eval.Call) rates.Amount {
+	most := b.cfg.Limiter.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
+	out := rates.Amount{
+		Calls: min(1, in.left.Calls), Tokens: min(most.Tokens, in.left.Tokens), Money: min(most.Money, in.left.Money),
+	}
+	in.left.Sub(out)
+	return out
+}
+
+// read reads a reply from its file. The error is why there is none.
+func (b *Batches) read(in *incoming, id string, at int64) (*wire.BatchReply, error) {
+	if e := in.failed[id]; e != nil {
+		own := *e
+		return nil, &own
+	}
+	if at == unanswered {
+		why := "the service has no result for this item of the batch " + in.ID
+		if in.state.Reason != "" {
+			why += ": " + in.state.Reason
+		}
+		return nil, eval.Errorf(eval.KindTransport, "%s", why)
+	}
+	body, err := readRecord(in.replies, at)
+	if err != nil {
+		return nil, eval.Errorf(eval.KindTransport, "a reply of the batch %s cannot be read any more: %s", in.ID, err)
+	}
+	return &wire.BatchReply{Item: id, Body: body}, nil
+}
+
+// fails counts an item without an answer if the next attempt may go better.
+func (b *Batches) fails(in *incoming, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if passing(eval.AsError(err)) {
+		in.passing++
+	}
+}
+
+// Finish ends the work of a process. If all results that use replies are in the run file, it notes which batches are collected.
+// It returns how many calls still wait, and in how many batches.
+func (b *Batches) Finish(written bool) (calls, batches int, err error) {
+	if b == nil {
+		return 0, 0, nil
+	}
+	for _, in := range b.open {
+		if !written || !in.whole {
+			if !in.whole {
+				calls, batches = calls+len(in.Items), batches+1
+			}
+			continue
+		}
+		note := &journal.Batch{Key: in.Key, ID: in.ID, Collected: true, Unanswered: in.passing, Unused: b.unused(in)}
+		err = errors.Join(err, b.journal.WriteBatch(note))
+	}
+	return calls, batches, err
+}
+
+// unused is the usage of replies that no trial wants any more, nil if there are none. An earlier process that fetched them may
+// have used them.
+func (b *Batches) unused(in *incoming) *eval.Usage {
+	if in.Fetched {
+		return nil
+	}
+	var sum *eval.Usage
+	left := 0
+	for _, id := range in.Items {
+		at := b.items[id]
+		if at.in != in || at.used || at.at == unanswered {
+			continue
+		}
+		left++
+		call := *in.first
+		if resp, err := b.reply(&call, id); err == nil && resp.Usage != nil {
+			if sum == nil {
+				sum = &eval.Usage{}
+			}
+			sum.Add(resp.Usage)
+		}
+	}
+	if left > 0 {
+		b.cfg.Notice(fmt.Sprintf("%d answers of the batch %s are for calls that the plan does not have any more; they are paid", left, in.ID))
+	}
+	return sum
+}
+
+// Close drops what was not submitted, and gives back what was reserved for batches that are over.
+func (b *Batches) Close() {
+	if b == nil {
+		return
+	}
+	for _, out := range b.outgoing {
+		discard(out.lines)
+	}
+	for _, in := range b.open {
+		discard(in.replies)
+	}
+	b.outgoing = nil
+}
+
+// newKey names a batch.
+func newKey() string { return strings.ToLower(rand.Text()) }
+
+func (in *incoming) name() string { return cmp.Or(in.ID, "with the key "+in.Key) }

@@ -1,0 +1,176 @@
+package flow
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Batches are polled after leastPoll at first, and then less and less often.
+const (
+	leastPoll = time.Second
+	mostPoll  = time.Minute
+)
+
+// Collect gets the replies of the batches that have ended. It waits up to a time for those that have not.
+func (b *Batches) Collect(ctx context.Context, wait time.Duration) error {
+	if b == nil {
+		return nil
+	}
+	until := time.Now().Add(wait)
+	for pause := leastPoll; ; pause = min(mostPoll, pause*3/2) {
+		open, err := b.poll(ctx)
+		if err != nil || open == 0 {
+			return err
+		}
+		if pause = min(pause, time.Until(until)); pause <= 0 || !b.cfg.Limiter.cfg.Waits.wait(ctx, "batches", pause, nil) {
+			return nil
+		}
+	}
+}
+
+// poll asks for each batch, and gets the replies of those that have ended. open is how many have not.
+func (b *Batches) poll(ctx context.Context) (open int, err error) {
+	for _, in := range append([]*incoming(nil), b.open...) {
+		if in.whole {
+			continue
+		}
+		if _, err := b.find(ctx, in); err != nil {
+			return 0, err
+		}
+		if in.ID == "" {
+			open++
+			continue
+		}
+		if err := b.ask(ctx, in); err != nil {
+			return 0, err
+		}
+		if !in.whole {
+			open++
+		}
+	}
+	return open, nil
+}
+
+func (b *Batches) ask(ctx context.Context, in *incoming) error {
+	service := b.cfg.Services[in.Service]
+	if service == nil {
+		return fmt.Errorf("the batch %s of the service `%s` is open, and the run does not send batches there any more", in.ID, in.Service)
+	}
+	var state *wire.BatchState
+	err := Repeat(ctx, b.cfg.Retry, func(ctx context.Context) (err error) {
+		state, err = service.State(ctx, in.first, in.ID)
+		return err
+	})
+	switch e := eval.AsError(err); {
+	case e == nil:
+	case e.Status == 404 && b.cfg.Live:
+		b.cfg.Notice(fmt.Sprintf("%s does not have the batch %s any more; its calls are sent again", service.Peer, in.ID))
+		return b.lose(in)
+	case e.Status == 404:
+		return b.unknown(service, in)
+	case e.Kind == eval.KindAuth:
+		return e
+	default:
+		b.cfg.Notice(fmt.Sprintf("%s does not say how far the batch %s is: %s", service.Peer, in.ID, e))
+		return nil
+	}
+	if state.Phase != wire.BatchEnded {
+		b.cfg.Notice(fmt.Sprintf("the batch %s is not over (%s): %d of %d calls are done", in.ID, state.Status, state.Done, len(in.Items)))
+		return nil
+	}
+	in.state = state
+	return b.fetch(ctx, service, in)
+}
+
+func (b *Batches) unknown(service *BatchService, in *incoming) error {
+	why := "it was deleted, or belongs to another project"
+	if in.Caller != b.caller(service) {
+		why = "it was submitted with another key: use the same key"
+	}
+	return eval.Incomplete("%s does not know the batch %s: %s; `evalrun resume --live` pays for its calls again", service.Peer, in.ID, why)
+}
+
+// fetch reads the replies of a batch that has ended into a file.
+func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming) (err error) {
+	discard(in.replies)
+	if in.replies, err = nameless(b.dir); err != nil {
+		return fmt.Errorf("the replies of the batch %s cannot be kept: %w", in.ID, err)
+	}
+	in.failed = map[string]*eval.Error{}
+	var size int64
+	var strange, twice int
+	in.whole = true
+	for reply, err := range service.Replies(ctx, in.first, in.state) {
+		if err != nil {
+			in.whole = false
+			b.cfg.Notice(fmt.Sprintf("the results of the batch %s are not complete: %s", in.ID, err))
+			break
+		}
+		at, known := b.items[reply.Item]
+		switch {
+		case !known || at.in != in:
+			strange++
+			continue
+		case at.used:
+			continue
+		case at.at != unanswered || in.failed[reply.Item] != nil:
+			twice++
+			continue
+		case reply.Error != nil:
+			in.failed[reply.Item] = reply.Error
+			continue
+		}
+		n, err := writeRecord(in.replies, reply.Body)
+		if err != nil {
+			return fmt.Errorf("the replies of the batch %s cannot be kept: %w", in.ID, err)
+		}
+		at.at = size
+		size += n
+		b.items[reply.Item] = at
+	}
+	if !in.Fetched {
+		if err := b.journal.WriteBatch(&journal.Batch{Key: in.Key, ID: in.ID, Fetched: true}); err != nil {
+			return err
+		}
+	}
+	b.odd(in, strange, "that the run did not send; they are not used")
+	b.odd(in, twice, "that it had answered already; the first answers count")
+	return nil
+}
+
+func (b *Batches) odd(in *incoming, n int, what string) {
+	if n > 0 {
+		b.cfg.Notice(fmt.Sprintf("warning: the batch %s answers %s %s", in.ID, diag.Count(n, "call"), what))
+	}
+}
+
+// A record is a text with its length before it.
+func writeRecord(file *os.File, text []byte) (n int64, err error) {
+	record := binary.AppendUvarint(make([]byte, 0, len(text)+binary.MaxVarintLen64), uint64(len(text)))
+	k, err := file.Write(append(record, text...))
+	return int64(k), err
+}
+
+func readRecord(file *os.File, at int64) ([]byte, error) {
+	var head [binary.MaxVarintLen64]byte
+	k, err := file.ReadAt(head[:], at)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	size, n := binary.Uvarint(head[:k])
+	if n <= 0 || size > wire.MaxResponseBytes {
+		return nil, io.ErrUnexpectedEOF
+	}
+	text := make([]byte, size)
+	_, err = file.ReadAt(text, at+int64(n))
+	return text, err
+}

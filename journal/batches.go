@@ -1,0 +1,103 @@
+package journal
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// Intent says, before a batch is submitted, what it will hold. Only a process that died, or lost the reply, leaves one without a
+// Batch: the service may have the batch all the same, and nothing of it is sent again until that is known.
+type Intent struct {
+	Key        string   `json:"key"` // which the service keeps, if it keeps one
+	At         string   `json:"at"`  // RFC 3339, UTC
+	Service    string   `json:"service,omitempty"`
+	Model      string   `json:"model"`
+	APIVersion string   `json:"apiVersion,omitempty"`
+	Caller     string   `json:"caller,omitempty"` // a hash by which another key is noticed
+	Items      []string `json:"items"`            // their ids
+	// Reserved is what the items may cost together.
+	Reserved eval.Spent `json:"reserved"`
+}
+
+// Batch is what became of an Intent.
+type Batch struct {
+	Key string `json:"key"`
+	// ID is the service's. It is "" if the service has no such batch, so that its items are free to be sent.
+	ID string `json:"id,omitempty"`
+	// Fetched says that a process has fetched the replies, and may have written results that use them.
+	Fetched bool `json:"fetched,omitempty"`
+	// Collected says that all replies are in the run file.
+	Collected bool `json:"collected,omitempty"`
+	// Unanswered is how many of its items have no answer, for a reason that may pass.
+	Unanswered int `json:"unanswered,omitempty"`
+	// Unused is what replies cost that no trial uses any more, since the plan has changed; nil without any.
+	Unused *eval.Usage `json:"unused,omitempty"`
+}
+
+// WriteIntent writes that a batch is about to be submitted. It is on the disk when WriteIntent returns.
+func (w *Writer) WriteIntent(i *Intent) error {
+	if err := w.write(intentKind, i); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+// WriteBatch writes what became of an Intent.
+func (w *Writer) WriteBatch(b *Batch) error { return w.write(batchKind, b) }
+
+// OpenBatch is a batch whose replies are not all in the run file.
+type OpenBatch struct {
+	Intent
+	ID      string // "" while it is not known whether the service has it
+	Fetched bool   // as in Batch
+}
+
+type batches struct {
+	open       []*OpenBatch // in the order of their intents
+	unanswered int          // items of those that are collected, since the run last ended without waiting
+}
+
+// OpenBatches are the batches whose replies are not all in the run file, the oldest first.
+func (d *Document) OpenBatches() []*OpenBatch { return d.batches.open }
+
+// Waiting is how many calls have no reply yet because it comes with a batch.
+func (d *Document) Waiting() (calls int) {
+	for _, b := range d.batches.open {
+		calls += len(b.Items)
+	}
+	return calls
+}
+
+// Unanswered is how many items of batches have no answer, for a reason that may pass, since the run last ended without waiting.
+func (d *Document) Unanswered() int { return d.batches.unanswered }
+
+func (d *Document) intent(data []byte) error {
+	b := &OpenBatch{}
+	if err := wirejson.DecodeAnyCase(data, &b.Intent); err != nil {
+		return err
+	}
+	d.batches.open = append(d.batches.open, b)
+	return nil
+}
+
+func (d *Document) batch(data []byte) error {
+	var now Batch
+	if err := wirejson.DecodeAnyCase(data, &now); err != nil {
+		return err
+	}
+	d.batches.unanswered += now.Unanswered
+	for i, b := range d.batches.open {
+		if b.Key != now.Key {
+			continue
+		}
+		b.Fetched = b.Fetched || now.Fetched
+		if b.ID = now.ID; now.ID == "" || now.Collected {
+			d.batches.open = append(d.batches.open[:i], d.batches.open[i+1:]...)
+		}
+		if now.Unused != nil {
+			d.spend(b.Model, 1, *now.Unused)
+		}
+		break
+	}
+	return nil
+}
