@@ -96,6 +96,8 @@ func (a args) readsOf(r expr.Read) {
 		a.needs.Model = r.Path[0]
 	case r.String() == "timing.firstTokenMs":
 		a.needs.Stream = r.String()
+	case r.Path[0] == "timing":
+		a.needs.Latency = true
 	}
 }
 
@@ -154,6 +156,8 @@ func (c exprScorer) missing(a *Answer, env exprEnv) (Finding, bool) {
 	switch {
 	case uses("safety") && len(env.Safety) == 0:
 		return Unscored("the answer has no safety ratings"), true
+	case uses("timing") && a.Timing.Batch != "":
+		return unscoredInBatch(), true
 	case uses("timing", "firstTokenMs") && a.Timing.Chunks == 0:
 		return Unscored("the answer was not streamed: set `stream: true` on the target"), true
 	}

@@ -8,8 +8,14 @@ import (
 )
 
 func compileLatency(a args) AnswerScorer {
+	a.needs.Latency = true
 	within := withinTime(a)
-	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
+	return Func(func(a *Answer) Finding {
+		if a.Timing.Batch != "" {
+			return unscoredInBatch()
+		}
+		return within(a.Timing.LatencyMs)
+	})
 }
 
 func compileFirstToken(a args) AnswerScorer {
@@ -23,6 +29,10 @@ func compileFirstToken(a args) AnswerScorer {
 		}
 		return within(a.Timing.FirstTokenMs)
 	})
+}
+
+func unscoredInBatch() Finding {
+	return Unscored("the answer came with a batch, so how long the service took is not known")
 }
 
 func timeKeys() yaml.Block {

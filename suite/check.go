@@ -16,7 +16,7 @@ func newChecker(l *loader) *checker {
 	l.used = map[string]bool{}
 	l.table.trials = map[Arm]int{}
 	l.unstreamed = map[diag.Pos]*unstreamed{}
-	l.needs.prices = map[string]diag.Pos{}
+	l.needs.prices, l.needs.latencies = map[string]diag.Pos{}, map[string]diag.Pos{}
 	return &checker{
 		loader:    l,
 		names:     newCaseNames(),
@@ -277,7 +277,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkStream(c, arm)
 		l.checkModel(c, arm)
 		l.checkWorkspace(c, arm)
-		l.needs.notePrices(c, arm)
+		l.needs.noteArm(c, arm)
 		l.checkTurns(c, arm)
 		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)

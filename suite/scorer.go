@@ -48,6 +48,7 @@ type Needs struct {
 	Model        string     // what only calls of a model have, such as steps; "" for nothing
 	Workspace    string     // name of the kind that reads the workspace of a program; "" for none
 	Price        bool       // needs the price of answers
+	Latency      bool       // judges how long the service took
 	PeopleLabels bool       // needs people's labels
 	Unscored     bool       // has a part that never has a score
 	Programs     []string   // commands with the digests of their files; each program receives all variables
@@ -314,7 +315,8 @@ func (s *Suite) compiled(n yaml.Node) *Scorer {
 type scorerNeeds struct {
 	embeddings   bool
 	peopleLabels bool
-	prices       map[string]diag.Pos // the first scorer that needs prices, by the name of the arm that it scores
+	// The first scorer that needs prices, or judges latencies, by the name of the arm that it scores.
+	prices, latencies map[string]diag.Pos
 }
 
 func (n *scorerNeeds) note(of *Needs) {
@@ -331,14 +333,15 @@ func (n *scorerNeeds) note(of *Needs) {
 	}
 }
 
-func (n *scorerNeeds) notePrices(c *Case, arm Arm) {
+func (n *scorerNeeds) noteArm(c *Case, arm Arm) {
+	note := func(needed bool, by map[string]diag.Pos, sc *Scorer) {
+		if _, noted := by[arm.Name()]; needed && !noted {
+			by[arm.Name()] = sc.At()
+		}
+	}
 	for _, sc := range c.ScorersFor(arm) {
-		if !sc.Needs.Price {
-			continue
-		}
-		if _, noted := n.prices[arm.Name()]; !noted {
-			n.prices[arm.Name()] = sc.At()
-		}
+		note(sc.Needs.Price, n.prices, sc)
+		note(sc.Needs.Latency, n.latencies, sc)
 	}
 }
 
@@ -351,8 +354,17 @@ func (s *Suite) TakesPeopleLabels() bool { return s.needs.peopleLabels }
 // NeedsPrice reports whether a scorer of the arm needs prices, and the position of that scorer. The caller checks whether
 // there is a price, since flags can name the price list.
 func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
+	return s.neededBy(arm, func(n *scorerNeeds) map[string]diag.Pos { return n.prices })
+}
+
+// JudgesLatency reports whether a scorer of the arm judges how long the service took, and the position of that scorer.
+func (s *Suite) JudgesLatency(arm Arm) (at diag.Pos, judged bool) {
+	return s.neededBy(arm, func(n *scorerNeeds) map[string]diag.Pos { return n.latencies })
+}
+
+func (s *Suite) neededBy(arm Arm, which func(*scorerNeeds) map[string]diag.Pos) (at diag.Pos, needed bool) {
 	for _, version := range s.Versions() {
-		if at, needed = version.needs.prices[arm.Name()]; needed {
+		if at, needed = which(&version.needs)[arm.Name()]; needed {
 			break
 		}
 	}
