@@ -34,6 +34,7 @@ type Batches struct {
 	run     string // id
 	dir     string
 	journal *journal.Writer
+	limiter *Limiter
 
 	mu       sync.Mutex
 	outgoing []*outgoing
@@ -44,9 +45,8 @@ type Batches struct {
 // BatchesConfig says who answers in batches.
 type BatchesConfig struct {
 	Services map[string]*BatchService // by name; "" is the unnamed one
-	Limiter  *Limiter
-	Retry    RetryPolicy // of what is no call of a model
-	Live     bool        // calls that are in no batch are sent as others are
+	Retry    RetryPolicy              // of what is no call of a model
+	Live     bool                     // calls that are in no batch are sent as others are
 	Notice   func(string)
 }
 
@@ -98,12 +98,19 @@ func NewBatches(cfg BatchesConfig) *Batches {
 	return &Batches{cfg: cfg, items: map[string]item{}}
 }
 
+// Under has a limiter keep the budgets of the calls.
+func (b *Batches) Under(l *Limiter) {
+	if b != nil {
+		b.limiter = l
+	}
+}
+
 // Open takes over the batches of a run, which are not collected.
 func (b *Batches) Open(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch) {
 	b.run, b.dir, b.journal = run.ID, dir, w
 	for _, one := range known {
 		in := &incoming{OpenBatch: one, first: firstOf(&one.Intent), left: reservedOf(&one.Intent)}
-		b.cfg.Limiter.Reserved(in.left)
+		b.limiter.Reserved(in.left)
 		b.add(in)
 	}
 }
@@ -208,17 +215,17 @@ func (b *Batches) put(call *eval.Call, id string) error {
 	if int64(len(line)) >= bounds.Bytes {
 		return eval.Errorf(eval.KindTooLarge, "the request has %d bytes, and a batch of %s may have %d", len(line), service.Peer, bounds.Bytes)
 	}
-	if b.cfg.Limiter.cfg.Waits.stopped() {
+	if b.limiter.cfg.Waits.stopped() {
 		return errStopped()
 	}
-	cost, err := b.cfg.Limiter.Reserve(call)
+	cost, err := b.limiter.Reserve(call)
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, twice := b.items[id]; twice {
-		b.cfg.Limiter.Release(cost)
+		b.limiter.Release(cost)
 		return errWaiting()
 	}
 	out, err := b.outgoingFor(call, int64(len(line)+1), bounds)
@@ -226,7 +233,7 @@ func (b *Batches) put(call *eval.Call, id string) error {
 		_, err = out.buffer.Write(append(line, '\n'))
 	}
 	if err != nil {
-		b.cfg.Limiter.Release(cost)
+		b.limiter.Release(cost)
 		return eval.Errorf(eval.KindCanceled, "the batch could not be written down: %s", err)
 	}
 	out.size += int64(len(line) + 1)
@@ -285,26 +292,26 @@ func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
 	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: in.ID}
 	got, err := b.read(in, id, at.at)
 	if err != nil {
-		b.cfg.Limiter.Release(share)
+		b.limiter.Release(share)
 		b.fails(in, err)
 		return nil, err
 	}
 	resp, err := b.cfg.Services[call.Service].Read(call, got)
 	if err != nil {
-		b.cfg.Limiter.Came(call, share, nil)
+		b.limiter.Came(call, share, nil)
 		b.fails(in, err)
 		return nil, err
 	}
 	if resp.Usage == nil || resp.Usage.Source == "" {
 		resp.Usage = wire.Usage(call, resp)
 	}
-	b.cfg.Limiter.Came(call, share, resp.Usage)
+	b.limiter.Came(call, share, resp.Usage)
 	return resp, nil
 }
 
 // share is what was reserved for a call of a batch. The caller holds the lock.
 func (b *Batches) share(in *incoming, call *eval.Call) rates.Amount {
-	most := b.cfg.Limiter.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
+	most := b.limiter.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
 	out := rates.Amount{
 		Calls: min(1, in.left.Calls), Tokens: min(most.Tokens, in.left.Tokens), Money: min(most.Money, in.left.Money),
 	}
@@ -358,6 +365,14 @@ func (b *Batches) Finish(written bool) (calls, batches int, err error) {
 		err = errors.Join(err, b.journal.WriteBatch(note))
 	}
 	return calls, batches, err
+}
+
+// Unanswered is how many items have no answer for a reason that may pass.
+func (b *Batches) Unanswered() (n int) {
+	for _, in := range b.open {
+		n += in.passing
+	}
+	return n
 }
 
 // unused is the usage of replies that no trial wants any more, nil if there are none. An earlier process that fetched them may

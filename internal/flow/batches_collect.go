@@ -20,19 +20,15 @@ const (
 	mostPoll  = time.Minute
 )
 
-// Collect gets the replies of the batches that have ended. It waits up to a time for those that have not.
-func (b *Batches) Collect(ctx context.Context, wait time.Duration) error {
-	if b == nil {
-		return nil
-	}
+// Collect gets the replies of the batches that have ended. It waits up to a time for those that have not; open is how many are left.
+func (b *Batches) Collect(ctx context.Context, wait time.Duration) (open int, err error) {
 	until := time.Now().Add(wait)
 	for pause := leastPoll; ; pause = min(mostPoll, pause*3/2) {
-		open, err := b.poll(ctx)
-		if err != nil || open == 0 {
-			return err
+		if open, err = b.poll(ctx); err != nil || open == 0 {
+			return open, err
 		}
-		if pause = min(pause, time.Until(until)); pause <= 0 || !b.cfg.Limiter.cfg.Waits.wait(ctx, "batches", pause, nil) {
-			return nil
+		if pause = min(pause, time.Until(until)); pause <= 0 || !b.limiter.cfg.Waits.wait(ctx, "batches", pause, nil) {
+			return open, nil
 		}
 	}
 }

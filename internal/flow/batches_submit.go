@@ -78,7 +78,7 @@ func (b *Batches) attempt(ctx context.Context, out *outgoing) (*incoming, error)
 	})
 	switch {
 	case err != nil && !unclear:
-		b.cfg.Limiter.Release(out.reserved)
+		b.limiter.Release(out.reserved)
 		if e := b.journal.WriteBatch(&journal.Batch{Key: in.Key}); e != nil {
 			return nil, e
 		}
@@ -154,7 +154,7 @@ func (b *Batches) find(ctx context.Context, in *incoming) (lost bool, err error)
 		return false, fmt.Errorf("%s may have a batch that was submitted with another key: use the same key to look for it", service.Peer)
 	}
 	for again := range 2 {
-		if again > 0 && !b.cfg.Limiter.cfg.Waits.wait(ctx, "a batch that may be on its way", delay, nil) {
+		if again > 0 && !b.limiter.cfg.Waits.wait(ctx, "a batch that may be on its way", delay, nil) {
 			return false, nil
 		}
 		id, candidates, err := b.look(ctx, service, in)
@@ -190,7 +190,7 @@ func (b *Batches) lose(in *incoming) error {
 	for _, id := range in.Items {
 		delete(b.items, id)
 	}
-	b.cfg.Limiter.Release(in.left)
+	b.limiter.Release(in.left)
 	return b.journal.WriteBatch(&journal.Batch{Key: in.Key})
 }
 

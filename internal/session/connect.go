@@ -39,6 +39,9 @@ type Session struct {
 	waits   *flow.Waits
 	stop    *runner.Stop
 
+	batches   *flow.Batches // nil: all calls are sent at once
+	continues bool
+
 	// Answers that exist already, and those to keep.
 	recorder *recording       // keeps answers for a replay; nil keeps none
 	answers  answerSource     // has answers that need no call; nil without any
@@ -209,6 +212,7 @@ func (s *Session) wire() {
 	}
 	divide(&settings, &config)
 	s.limiter = flow.NewLimiter(config)
+	s.batches.Under(s.limiter)
 	if s.Options.Cache && !s.Options.Caches() {
 		s.Notice("--cache is not used with --untrusted, since the answers in .evalrun/cache could come with the suite; " +
 			"--replay-or-record DIR keeps answers in a folder that you name")
@@ -230,7 +234,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 	limits := &s.Settings.Limits
 	if name == "" {
 		to := way{peer: theService, timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
-		return routed{s.decorated(to), s.applications()}, s.Settings.Service.BaseURL
+		return routed{s.batches.Around(s.decorated(to), name), s.applications()}, s.Settings.Service.BaseURL
 	}
 	named := s.Settings.Services[name]
 	to := way{
@@ -241,7 +245,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 		address:     named.URL,
 		name:        name,
 	}
-	return s.decorated(to), named.URL
+	return s.batches.Around(s.decorated(to), name), named.URL
 }
 
 // cached keeps the answers of a service across runs. Answers of an emulator are kept until its script or seed changes.
@@ -332,6 +336,7 @@ func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait
 
 // Close ends connections and the emulator.
 func (s *Session) Close() {
+	s.batches.Close()
 	s.models.close()
 	s.link.Close()
 	for _, client := range s.endpoints {

@@ -53,10 +53,15 @@ func (s *Session) openHere() (*here, error) {
 	}
 	s.link = line
 	h := &here{s, map[string]flow.Service{"": line}, map[string]application{}}
+	lines := map[string]any{"": line}
 	for name, one := range s.Settings.Services {
 		line := s.dialNamed(one)
 		h.services[name] = asService(line, one.NoMetadata)
+		lines[name] = line
 		s.models.lines = append(s.models.lines, &proxy.Service{Name: name, Protocol: one.Protocol, KeyEnv: one.KeyEnv, Line: line})
+	}
+	if err := s.openBatches(lines); err != nil {
+		return nil, err
 	}
 	for name, t := range s.NamedTargets {
 		if to := t.App(); to != nil {

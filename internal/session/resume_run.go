@@ -28,6 +28,9 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 		return eval.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	s.workspaces.Resume(doc)
+	if err := s.settleBatches(ctx, doc, r.Dir, w); err != nil {
+		return errors.Join(err, w.Close())
+	}
 	note := journal.Resumed{
 		At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.DroppedIDs,
 		Workers: s.MostAtOnce(&s.Settings.Limits), Ledger: s.shared.noted(),
@@ -43,6 +46,7 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 		return eval.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.Counts}, early: early}
+	c.part, c.unanswered = c.partOf(todo.IsSettled), doc.Unanswered()
 	from, rescored := s.Settings.Rescored()
 	c.earlier = runner.EarlierRuns{Replies: todo.Replies(), RepeatUseless: !rescored || from.AskJudges, Reader: s.reader()}
 	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {

@@ -72,7 +72,7 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*remainder, error) {
 	if r.Options.NoContent { // what waited cannot be used
 		todo.Restarted += todo.doc.PendingCalls()
 	}
-	if todo.doc.End == nil {
+	if todo.doc.End == nil && !r.Options.Batch {
 		todo.Twice = min(r.Workers(), todo.calls())
 	}
 	todo.Twice += todo.Restarted
@@ -107,7 +107,7 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 		return true
 	case eval.Err:
 		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
-		return final || !todo.run.Options.RetryErrors && !todo.doc.Partial()
+		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits())
 	}
 	return false
 }

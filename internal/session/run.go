@@ -49,6 +49,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	}
 	defer removeCheckouts()
 	run := s.header(plan, gates, origins)
+	if err := s.checkBatchGates(run); err != nil {
+		return "", err
+	}
 	s.Options.In().NumberLooks(run, s.Options.Env)
 	early, err := gate.NewSequential(run, plan, s.extends.has())
 	if err != nil {
@@ -80,7 +83,11 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	if !s.Options.NoHistory {
 		s.Options.In().ExpectRun(run, dir)
 	}
+	if err := s.openBatchesOf(run, dir, w, nil); err != nil {
+		return "", errors.Join(err, w.Close())
+	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
+	c.part = c.partOf(func(*runner.Planned) bool { return false })
 	from, _ := s.Settings.Rescored()
 	c.earlier = runner.EarlierRuns{RepeatUseless: from.AskJudges, Reader: s.reader()}
 	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
@@ -127,7 +134,10 @@ func (c *consumer) carryOut(ctx context.Context, progress progressWatcher, signa
 		c.kept(err)
 		cancel()
 	})
-	c.consume(ctx, progress)
+	if c.collect(ctx) {
+		c.consume(ctx, progress)
+		c.submit(ctx)
+	}
 	c.session.workspaces.Close()
 	progress.Finish()
 	if reasons := c.session.closed.all(); reasons != "" {
@@ -161,19 +171,23 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 // consumer takes the results of a run. Its loop is the one place that appends to the journal, moves the progress and
 // decides to stop.
 type consumer struct {
-	session  *Session
-	journal  *journal.Writer
-	plan     *runner.Plan
-	targets  []eval.RunTarget           // targets of the plan
-	earlier  runner.EarlierRuns         // what the run that is resumed or rescored left
-	early    *gate.Sequential           // stops arms whose verdict is known; nil when no gate does
-	last     func(*runner.Planned) bool // trials that are sent after all others; nil: none
-	unsent   []eval.Result              // results that deferUnsent keeps for the end of a race
-	end      eval.End
-	halting  sync.Mutex // held while the run is being stopped
-	failures int
-	cut      bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
-	broken   error
+	session    *Session
+	journal    *journal.Writer
+	plan       *runner.Plan
+	targets    []eval.RunTarget           // targets of the plan
+	earlier    runner.EarlierRuns         // what the run that is resumed or rescored left
+	early      *gate.Sequential           // stops arms whose verdict is known; nil when no gate does
+	part       map[string]bool            // the trials that may be put into batches now; nil: all
+	last       func(*runner.Planned) bool // trials that are sent after all others; nil: none
+	unsent     []eval.Result              // results that deferUnsent keeps for the end of a race
+	end        eval.End
+	halting    sync.Mutex // held while the run is being stopped
+	failures   int
+	waiting    int  // trials that have no result since a reply comes with a batch
+	unanswered int  // calls of collected batches that have no answer, for a reason that may pass
+	late       bool // batches that were waited for are not over
+	cut        bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
+	broken     error
 }
 
 func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
@@ -183,6 +197,10 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 	s.limiter.Book(c.journal.Booked)
 	s.recorder.know(c.plan.Models)
 	for r, halt := range runner.Run(ctx, c.plan, config) {
+		if _, waits := halt.(runner.Waits); waits {
+			c.waiting++
+			continue
+		}
 		if s.Options.NoContent {
 			r.Withhold()
 		}
@@ -220,7 +238,7 @@ func (c *consumer) config() runner.Config {
 		},
 		Counting:    runner.CountingUnder(limits),
 		Stop:        s.stop,
-		Admission:   &admission{s, c.early},
+		Admission:   &admission{s, c.early, c.part},
 		EarlierRuns: c.earlier,
 		Keeper:      c,
 		ScorerData:  runner.ScorerData{Prices: s.Settings.Prices, PeopleLabels: s.Settings.PeopleLabels},
@@ -238,10 +256,11 @@ func (c *consumer) config() runner.Config {
 type admission struct {
 	session *Session
 	early   *gate.Sequential // nil when no gate stops early
+	part    map[string]bool  // the trials that may be put into batches now; nil: all
 }
 
 func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {
-	if a.early != nil {
+	if a.early != nil && a.part == nil { // the trials that others wait for may be in batches
 		a.early.Hold(t, a.session.Settings.Limits.Concurrency, stop, done)
 	}
 }
@@ -250,10 +269,18 @@ func (a *admission) Skip(t *runner.Planned) eval.Ending {
 	if reason := a.session.unreachable(t); reason != "" {
 		return eval.Skipped{Reason: reason}
 	}
-	if a.early != nil {
+	if a.early != nil && !a.session.batches.Has(t.ID, t.Request.Service, t.Request.Model) { // what is paid is judged
 		return a.early.Skip(t)
 	}
 	return nil
+}
+
+func (a *admission) Waits(t *runner.Planned) bool {
+	b := a.session.batches
+	if b.Waits(t.ID, t.Request.Service, t.Request.Model) {
+		return true
+	}
+	return a.part != nil && !a.part[t.ID] && a.early.Skip(t) == nil
 }
 
 func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {

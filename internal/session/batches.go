@@ -1,0 +1,231 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// openBatches finds the services that answer in batches, and checks that the run does nothing that batches cannot do.
+func (s *Session) openBatches(lines map[string]any) error {
+	services := map[string]*flow.BatchService{}
+	for _, name := range s.calls {
+		if !s.Settings.Batches(name) {
+			continue
+		}
+		batcher, ok := lines[name].(wire.Batcher)
+		if !ok {
+			return eval.BadInput("%s does not answer in batches: leave out --batch, or set `batch: false` at the service", runner.Served(name))
+		}
+		services[name] = &flow.BatchService{Batcher: batcher, Peer: runner.Served(name), Caller: s.callerOf(name)}
+	}
+	if _, live := s.Settings.Source.(eval.FromService); !live || len(services) == 0 {
+		return nil // what is scored again is not paid again, and its judges are sent at once
+	}
+	if err := s.checkBatches(services); err != nil {
+		return err
+	}
+	s.batches = flow.NewBatches(flow.BatchesConfig{
+		Services: services, Live: s.Options.Live, Retry: s.retryPolicy(way{peer: theService}),
+		Notice: func(text string) { s.Notice(text) },
+	})
+	return nil
+}
+
+// callerOf identifies the caller to a service; "" when it needs to know none.
+func (s *Session) callerOf(name string) string {
+	switch one := s.Settings.Services[name]; {
+	case one != nil:
+		return one.Caller()
+	case s.oauth():
+		return "project " + s.Settings.Service.Project
+	}
+	return s.Settings.Key()
+}
+
+// checkBatches refuses what batches cannot do.
+func (s *Session) checkBatches(services map[string]*flow.BatchService) error {
+	for _, other := range []struct {
+		given bool
+		what  string
+	}{
+		{s.Options.Interleave != "", "--interleave: the versions would not be answered at the same time"},
+		{s.Settings.Ledger.URL != "", "--ledger: it grants calls one by one; add --no-ledger"},
+		{s.Options.Executor != nil, "a fleet: its workers make each call themselves"},
+	} {
+		if other.given {
+			return eval.BadInput("--batch does not go with %s", other.what)
+		}
+	}
+	for _, of := range s.Suites {
+		for _, arm := range of.Arms() {
+			s.checkBatchArm(of, arm, services)
+		}
+	}
+	return s.Bad()
+}
+
+func (s *Session) checkBatchArm(of *suite.Suite, arm suite.Arm, services map[string]*flow.BatchService) {
+	m := arm.Target.Model()
+	if m == nil {
+		s.Diags.Errorf(
+			diag.Pos{File: of.File}, "leave out --batch, or run it in a suite of its own",
+			"the target `%s` is an application (%s), and only models answer in batches", arm.Target.Name, arm.Target.App(),
+		)
+		return
+	}
+	if name, _ := m.Service.Identity(); services[name] == nil {
+		return
+	}
+	if arm.Target.Stream {
+		s.Diags.Errorf(m.Pos, "remove `stream: true`, or leave out --batch", "the target `%s` streams its answers, and batches do not", arm.Target.Name)
+	}
+	if at, judged := of.JudgesLatency(arm); judged {
+		s.Diags.Errorf(at, "remove it, or leave out --batch", "the scorer judges how long the service took, and answers of a batch have no latency")
+	}
+}
+
+// checkBatchGates refuses rules about latencies, which answers of a batch do not have.
+func (s *Session) checkBatchGates(run *eval.Run) error {
+	if s.batches == nil {
+		return nil
+	}
+	isLatency := func(m eval.MetricMargin) bool { return m.Name == eval.MetricLatency }
+	for i := range run.Suites {
+		g := run.Suites[i].Gate
+		if g == nil {
+			continue
+		}
+		if g.LatencyP95Ms != nil || g.Baseline != nil && slices.ContainsFunc(g.Baseline.Metrics, isLatency) ||
+			g.Best != nil && slices.ContainsFunc(g.Best.Metrics, isLatency) {
+			return eval.BadInput("%s: the gate judges latencies, and answers of a batch have none: remove the rule, or leave out --batch",
+				run.Suites[i].File)
+		}
+	}
+	return nil
+}
+
+// openBatchesOf has the batches of a run continue in its directory.
+func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch) error {
+	if s.batches == nil && len(known) > 0 {
+		return eval.BadInput("%s of the run are open, and it does not send batches any more: leave out what says so",
+			diag.Count(len(known), "batch"))
+	}
+	if s.batches == nil {
+		return nil
+	}
+	if s.emulator != nil {
+		if err := s.emulator.KeepBatches(dir); err != nil {
+			return eval.Incomplete("the emulator's batches cannot be kept: %w", err)
+		}
+	}
+	s.batches.Open(run, dir, w, known)
+	return nil
+}
+
+// settleBatches finds out what the services have of the batches of a run that is resumed. While that is not known, nothing is sent
+// at once that may be in a batch.
+func (s *Session) settleBatches(ctx context.Context, doc *journal.Document, dir string, w *journal.Writer) error {
+	if err := s.openBatchesOf(&doc.Run, dir, w, doc.OpenBatches()); err != nil {
+		return err
+	}
+	unclear, err := s.batches.Settle(ctx)
+	switch {
+	case err != nil:
+		return eval.Incomplete("%w", err)
+	case unclear > 0 && s.Options.Live:
+		return eval.BadInput("--live is refused while it is not known which batches the service has: it could pay for calls twice; resume without it")
+	}
+	return nil
+}
+
+// Continues reports whether the run goes on at once: with --wait until its batches are answered, and always while nothing is to be
+// waited for.
+func (s *Session) Continues() bool { return s.continues }
+
+// collect gets the replies of batches before a run continues. It returns false when the run cannot go on.
+func (c *consumer) collect(ctx context.Context) bool {
+	s := c.session
+	if s.batches == nil {
+		return true
+	}
+	var wait time.Duration
+	if s.Options.Wait {
+		wait = s.Settings.Limits.BatchWait
+	}
+	open, err := s.batches.Collect(ctx, wait)
+	c.late = wait > 0 && open > 0
+	switch e := eval.AsError(err); {
+	case err == nil:
+	case e != nil && e.Kind == eval.KindAuth:
+		c.halt(eval.EndStopped, s.reasonOf(e.Service, e))
+	default:
+		c.halt(eval.EndStopped, err.Error())
+	}
+	return s.stop.Reason() == ""
+}
+
+// submit sends the calls that the run has put into batches, and says how the run ends if it waits for any.
+func (c *consumer) submit(ctx context.Context) {
+	b := c.session.batches
+	if b == nil {
+		return
+	}
+	completed := c.end.Reason == eval.EndCompleted
+	if completed || c.end.Reason == eval.EndBudget {
+		if err := b.Submit(ctx); err != nil {
+			c.end.Reason, c.end.Message = eval.EndStopped, "a batch was refused: "+err.Error()
+		}
+	}
+	calls, batches, err := b.Finish(completed)
+	if err != nil {
+		c.broken = err
+	}
+	defer func() {
+		c.session.continues = c.end.Reason == eval.EndWaiting && (calls == 0 || c.session.Options.Wait && !c.late)
+	}()
+	switch waits := completed || c.end.Reason == eval.EndBudget; {
+	case waits && calls > 0:
+		c.end.Reason = eval.EndWaiting
+		c.end.Message = fmt.Sprintf("%s in %s", diag.Count(calls, "call"), diag.Count(batches, "batch"))
+	case waits && c.waiting > 0:
+		c.end.Reason, c.end.Message = eval.EndWaiting, "further calls can be submitted now"
+	case completed && c.unanswered+b.Unanswered() > 0:
+		c.end.Reason = eval.EndStopped
+		c.end.Message = fmt.Sprintf("%s of batches have no answer; a resume sends them again", diag.Count(c.unanswered+b.Unanswered(), "call"))
+	}
+}
+
+// shares of the plan in the batches of a run that may stop early: each is as large as those before it together.
+var batchShares = []float64{1. / 8, 1. / 4, 1. / 2, 1}
+
+// partOf is the trials that a run that may stop early puts into batches now: until they have their answers, it is not known whether
+// the others are needed. It is nil for other runs.
+func (c *consumer) partOf(settled func(*runner.Planned) bool) map[string]bool {
+	if c.early == nil || c.session.batches == nil {
+		return nil
+	}
+	order := slices.Collect(c.early.Schedule(c.plan))
+	part := map[string]bool{}
+	from := 0
+	for _, share := range batchShares {
+		until := int(share * float64(len(order)))
+		for _, t := range order[from:until] {
+			part[t.ID] = true
+		}
+		if slices.ContainsFunc(order[from:until], func(t *runner.Planned) bool { return !settled(t) }) {
+			break
+		}
+		from = until
+	}
+	return part
+}
