@@ -41,6 +41,9 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 	if dir == "" {
 		return nil, err
 	}
+	if err == nil && session.Continues() {
+		return j.goOn(ctx, session, dir)
+	}
 	return j.end(session, dir, err)
 }
 
@@ -80,6 +83,15 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	return j.resume(ctx, r)
+}
+
+// goOn continues a run that sends the calls of a trial one after another, in batches.
+func (j *Job) goOn(ctx context.Context, before *session.Session, dir string) (*Result, error) {
+	before.Close()
+	o := j.options
+	o.Suites, o.ProjectFile = nil, "" // it has its own
+	o.FailedIn, o.ChangedSince = "", ""
+	return Resume(ctx, dir, o)
 }
 
 // checkPlaces checks the folders in which a run writes. Nothing is sent before that.
@@ -139,6 +151,9 @@ func (j *Job) resume(ctx context.Context, r *session.Resumption) (*Result, error
 	err = opened.Resume(ctx, todo, &watch{o, opened}, o.Interrupt)
 	path := r.Dir
 	r.Close()
+	if err == nil && opened.Continues() {
+		return j.goOn(ctx, opened, path)
+	}
 	return j.end(opened, path, err)
 }
 

@@ -46,7 +46,7 @@ func (r *Result) Withhold() {
 
 // withheld is the timing with plain words alone.
 func (t Timing) withheld() Timing {
-	t.Integrity, t.Limit = Integrity(word(string(t.Integrity))), word(t.Limit)
+	t.Integrity, t.Limit, t.Batch = Integrity(word(string(t.Integrity))), word(t.Limit), word(t.Batch)
 	return t
 }
 

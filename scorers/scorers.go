@@ -161,6 +161,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
 	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
+	n.Latency = n.Latency || inner.Latency
 	n.Tries, n.Price, n.PeopleLabels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.PeopleLabels || inner.PeopleLabels
 	n.Unscored, n.Model = n.Unscored || inner.Unscored, cmp.Or(n.Model, inner.Model)
 	n.Workspace = cmp.Or(n.Workspace, inner.Workspace)

@@ -18,6 +18,11 @@ import (
 // Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
 func Apply(d *journal.Document) {
+	if d.End.Waits() { // until its batches are answered
+		d.Decision = &journal.Decision{Gate: journal.Gate{Exit: eval.CodeWaiting, Rules: []journal.GateRule{}}}
+		d.Decision.Verdict, _ = overview.VerdictOf(d)
+		return
+	}
 	readDrift(d)
 	comparison, notCompared := withBaseline(d)
 	out := &rulings{doc: d, comparison: comparison, gate: journal.Gate{Rules: []journal.GateRule{}}}

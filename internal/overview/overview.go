@@ -300,7 +300,7 @@ func VerdictOf(d *journal.Document) (verdict string, tone text.Tone) {
 	}
 	return map[string]string{
 		"PASS": "Passed", "FAIL": "Failed", "INCONCLUSIVE": "Cannot tell", "ERROR": "Incomplete", "INCOMPLETE": "Incomplete",
-		"INTERRUPTED": "Interrupted", "IN PROGRESS": "In progress", NotGated: "Not gated",
+		"INTERRUPTED": "Interrupted", "WAITING": "Waiting", "IN PROGRESS": "In progress", NotGated: "Not gated",
 	}[h.Word], h.Tone
 }
 
@@ -312,6 +312,8 @@ func headlineOf(d *journal.Document) (word, why string, tone text.Tone) {
 		return "INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", text.Neutral
 	case eval.CodeIncomplete:
 		return notJudged(d)
+	case eval.CodeWaiting:
+		return "WAITING", "no gate is applied before all batches are answered", text.Neutral
 	case eval.CodeInterrupted, eval.CodeTerminated:
 		return "INTERRUPTED", "not every trial of the plan was judged", text.Alarm
 	}

@@ -73,6 +73,7 @@ func incomplete(end *eval.End) string {
 		eval.EndInterrupted: "the run was interrupted",
 		eval.EndBudget:      "the run stopped: its budget is spent",
 		eval.EndMaxFailures: "the run stopped because of failures",
+		eval.EndWaiting:     "the run waits for its batches",
 		eval.EndStopped:     "the run could not be completed", // parts with other services may have finished
 	}[end.Reason]
 	if what == "" {

@@ -59,6 +59,7 @@ func (s *Session) checkBatches(services map[string]*flow.BatchService) error {
 		what  string
 	}{
 		{s.Options.Interleave != "", "--interleave: the versions would not be answered at the same time"},
+		{s.Options.Race == eval.MetricLatency, "--race=latency: answers of a batch have no latency"},
 		{s.Settings.Ledger.URL != "", "--ledger: it grants calls one by one; add --no-ledger"},
 		{s.Options.Executor != nil, "a fleet: its workers make each call themselves"},
 	} {
@@ -106,7 +107,7 @@ func (s *Session) checkBatchGates(run *eval.Run) error {
 			continue
 		}
 		if g.LatencyP95Ms != nil || g.Baseline != nil && slices.ContainsFunc(g.Baseline.Metrics, isLatency) ||
-			g.Best != nil && slices.ContainsFunc(g.Best.Metrics, isLatency) {
+			g.Best != nil && g.Best.Metric == eval.MetricLatency {
 			return eval.BadInput("%s: the gate judges latencies, and answers of a batch have none: remove the rule, or leave out --batch",
 				run.Suites[i].File)
 		}
@@ -122,11 +123,6 @@ func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, kn
 	}
 	if s.batches == nil {
 		return nil
-	}
-	if s.emulator != nil {
-		if err := s.emulator.KeepBatches(dir); err != nil {
-			return eval.Incomplete("the emulator's batches cannot be kept: %w", err)
-		}
 	}
 	s.batches.Open(run, dir, w, known)
 	return nil

@@ -377,6 +377,7 @@ func (c *consumer) decide(r *eval.Result, halt runner.Halt) {
 		c.halt(eval.EndBudget, halt.Message)
 	case runner.JudgeTrouble:
 		c.decideOnError(nil, halt.Error)
+	case runner.Waits: // consume leaves it out
 	case nil:
 		c.decideOnOutcome(r)
 	}
