@@ -88,10 +88,15 @@ func (s *Session) checkBatchArm(of *suite.Suite, arm suite.Arm, services map[str
 		return
 	}
 	if arm.Target.Stream {
-		s.Diags.Errorf(m.Pos, "remove `stream: true`, or leave out --batch", "the target `%s` streams its answers, and batches do not", arm.Target.Name)
+		s.Diags.Errorf(
+			m.Pos, "remove `stream: true`, or leave out --batch",
+			"the target `%s` streams its answers, and batches do not", arm.Target.Name,
+		)
 	}
 	if at, judged := of.JudgesLatency(arm); judged {
-		s.Diags.Errorf(at, "remove it, or leave out --batch", "the scorer judges how long the service took, and answers of a batch have no latency")
+		s.Diags.Errorf(
+			at, "remove it, or leave out --batch", "the scorer judges how long the service took, and answers of a batch have no latency",
+		)
 	}
 }
 
@@ -139,7 +144,9 @@ func (s *Session) settleBatches(ctx context.Context, doc *journal.Document, dir 
 	case err != nil:
 		return eval.Incomplete("%w", err)
 	case unclear > 0 && s.Options.Live:
-		return eval.BadInput("--live is refused while it is not known which batches the service has: it could pay for calls twice; resume without it")
+		return eval.BadInput(
+			"--live is refused while it is not known which batches the service has: it could pay for calls twice; resume without it",
+		)
 	}
 	return nil
 }
