@@ -252,38 +252,71 @@ func (c *Caller) RecentBelow(
 	})
 }
 
-// RepliesAt yields the replies in a file that the service keeps: a JSON object per line, each read by read. A line that is
+// LongAnswer is an answer of any length, to be read in pieces of at most MaxResponseBytes.
+type LongAnswer struct {
+	io.ReadCloser
+	conn *Conn
+	req  *http.Request
+	body io.Reader
+	left int
+}
+
+// Long asks for an answer of any length. The caller closes it.
+func (c *Caller) Long(ctx context.Context, at string) (*LongAnswer, error) {
+	req, err := c.request(ctx, at, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.decoded(ctx, resp)
+	if err != nil {
+		_ = resp.Body.Close() // it was only read
+		return nil, c.bodyError(req, err)
+	}
+	return &LongAnswer{resp.Body, c.Conn, req, body, MaxResponseBytes}, nil
+}
+
+// Next begins a piece.
+func (a *LongAnswer) Next() { a.left = MaxResponseBytes }
+
+// Read reads on. It refuses pieces that are too long.
+func (a *LongAnswer) Read(p []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, ErrTooLarge
+	}
+	n, err := a.body.Read(p[:min(len(p), a.left)])
+	a.left -= n
+	return n, err
+}
+
+// Error is the *eval.Error for an error of Read.
+func (a *LongAnswer) Error(err error) error { return a.conn.bodyError(a.req, err) }
+
+// RepliesAt yields the replies in a file that the service keeps: a JSON object per line, each read by item. A line that is
 // longer than MaxResponseBytes is the error of its item, as a live answer of that length is.
 func (c *Caller) RepliesAt(
-	ctx context.Context, at string, read func(Fields) (*BatchReply, error),
+	ctx context.Context, at string, item func(Fields) (*BatchReply, error),
 ) iter.Seq2[*BatchReply, error] {
 	return func(yield func(*BatchReply, error) bool) {
-		req, err := c.request(ctx, at, nil, "")
+		answer, err := c.Long(ctx, at)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		resp, err := c.send(req)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer resp.Body.Close() //nolint:errcheck // it was only read
-		body, err := c.decoded(ctx, resp)
-		if err != nil {
-			yield(nil, c.bodyError(req, err))
-			return
-		}
-		lines := bufio.NewReaderSize(body, 64<<10)
+		defer answer.Close() //nolint:errcheck // it was only read
+		lines := bufio.NewReaderSize(answer.body, 64<<10)
 		for n := 1; ; n++ {
 			line, whole, err := readLine(lines)
 			if err != nil && !errors.Is(err, io.EOF) {
-				yield(nil, inLine(n, c.bodyError(req, err)))
+				yield(nil, InResults("line", n, answer.Error(err)))
 				return
 			}
 			if len(bytes.TrimSpace(line)) > 0 {
-				reply, wrong := c.reply(line, whole, read)
-				if !yield(reply, inLine(n, wrong)) || wrong != nil {
+				reply, wrong := c.reply(line, whole, item)
+				if !yield(reply, InResults("line", n, wrong)) || wrong != nil {
 					return
 				}
 			}
@@ -317,24 +350,29 @@ const beginning = 4 << 10
 var itemOf = regexp.MustCompile(`^\s*\{\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?"(?:custom_id|key)"\s*:\s*"([\w-]+)"`)
 
 func (c *Caller) reply(line []byte, whole bool, item func(Fields) (*BatchReply, error)) (*BatchReply, error) {
-	if !whole {
-		e := eval.Errorf(eval.KindTooLarge, "%s", ErrTooLarge)
-		if id := itemOf.FindSubmatch(line); id != nil {
-			return &BatchReply{Item: string(id[1]), Error: e}, nil
-		}
-		return nil, e
+	if whole {
+		return c.Reply(line, item)
 	}
-	line = bytes.TrimSpace(c.clean(line))
+	e := eval.Errorf(eval.KindTooLarge, "%s", ErrTooLarge)
+	if id := itemOf.FindSubmatch(line); id != nil {
+		return &BatchReply{Item: string(id[1]), Error: e}, nil
+	}
+	return nil, e
+}
+
+// Reply reads one of the results of a batch by item, and masks keys in it.
+func (c *Caller) Reply(raw []byte, item func(Fields) (*BatchReply, error)) (*BatchReply, error) {
+	raw = bytes.TrimSpace(c.clean(raw))
 	var f Fields
 	// Answers with too many values are left to the reader of each: here they would spoil the answers after them.
-	if !wirejson.Valid(line) || !read(line, &f) {
-		if err := Decode(line, &f); err != nil {
+	if !wirejson.Valid(raw) || !read(raw, &f) {
+		if err := Decode(raw, &f); err != nil {
 			return nil, err
 		}
 	}
 	reply, err := item(f)
 	if err == nil && reply.Item == "" {
-		err = eval.Errorf(eval.KindMalformed, "it names no item: %s", Excerpt(line))
+		err = eval.Errorf(eval.KindMalformed, "it names no item: %s", Excerpt(raw))
 	}
 	if err != nil {
 		return nil, err
@@ -345,12 +383,13 @@ func (c *Caller) reply(line []byte, whole bool, item func(Fields) (*BatchReply, 
 	return reply, nil
 }
 
-func inLine(n int, err error) error {
+// InResults says in which of the results of a batch an error is, the first being 1; nil for nil.
+func InResults(noun string, n int, err error) error {
 	if err == nil {
 		return nil
 	}
 	e := *eval.AsError(err)
-	e.Message = fmt.Sprintf("line %d of the results of the batch: %s", n, e.Message)
+	e.Message = fmt.Sprintf("%s %d of the results of the batch: %s", noun, n, e.Message)
 	return &e
 }
 
