@@ -21,30 +21,53 @@ var ErrNothing = errors.New("no trial is selected")
 
 // Run runs a job. After an error there is a Result if there is a run file. Result.Exit says whether the gate holds.
 func Run(ctx context.Context, j *Job) (*Result, error) {
-	o := &j.options
 	if err := j.checkPlaces(); err != nil {
 		return nil, err
 	}
+	result, next, err := j.run(ctx)
+	if next != "" {
+		return j.goOn(ctx, next)
+	}
+	return result, err
+}
+
+// run runs a job, as far as it gets in this session. next is the run directory if the run goes on in another one.
+func (j *Job) run(ctx context.Context) (result *Result, next string, err error) {
+	o := &j.options
 	session, err := j.connect()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer session.Close()
 	plan, err := o.plan(ctx, session)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
-		return nil, j.nothing()
+		return nil, "", j.nothing()
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
-	if dir == "" {
-		return nil, err
+	switch {
+	case dir == "":
+		return nil, "", err
+	case err == nil && session.Continues():
+		return nil, dir, nil
 	}
-	if err == nil && session.Continues() {
-		return j.goOn(ctx, session, dir)
+	result, err = j.end(session, dir, err)
+	return result, "", err
+}
+
+// goOn continues a run whose batches are answered, or are waited for.
+func (j *Job) goOn(ctx context.Context, dir string) (*Result, error) {
+	o := j.options
+	o.Suites, o.ProjectFile = nil, "" // it has its own
+	o.FailedIn, o.ChangedSince = "", ""
+	o.Progress = func(e Event) {
+		if _, again := e.(RunResumed); !again {
+			j.options.emit(e)
+		}
 	}
-	return j.end(session, dir, err)
+	return Resume(ctx, dir, o)
 }
 
 // Resume continues a run. It sends the missing trials and never repeats a judged one. Suites, service and settings come
@@ -82,16 +105,11 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err := j.reload(r); err != nil {
 		return nil, err
 	}
-	return j.resume(ctx, r)
-}
-
-// goOn continues a run that sends the calls of a trial one after another, in batches.
-func (j *Job) goOn(ctx context.Context, before *session.Session, dir string) (*Result, error) {
-	before.Close()
-	o := j.options
-	o.Suites, o.ProjectFile = nil, "" // it has its own
-	o.FailedIn, o.ChangedSince = "", ""
-	return Resume(ctx, dir, o)
+	result, next, err := j.resume(ctx, r)
+	if next != "" {
+		return j.goOn(ctx, next)
+	}
+	return result, err
 }
 
 // checkPlaces checks the folders in which a run writes. Nothing is sent before that.
@@ -128,33 +146,34 @@ func (j *Job) reload(r *session.Resumption) error {
 	return err
 }
 
-// resume sends the missing trials of a run, and closes r.
-func (j *Job) resume(ctx context.Context, r *session.Resumption) (*Result, error) {
+// resume sends the missing trials of a run, and closes r. next is as of run.
+func (j *Job) resume(ctx context.Context, r *session.Resumption) (result *Result, next string, err error) {
 	o := &j.options
 	opened, err := j.connect()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer opened.Close()
 	plan, err := o.plan(ctx, opened)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	todo, err := session.NewTodo(r, plan)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	o.emit(RunResumed{Todo{
 		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Restarted: todo.Restarted,
 		Dropped: todo.Dropped,
 	}})
 	err = opened.Resume(ctx, todo, &watch{o, opened}, o.Interrupt)
-	path := r.Dir
+	dir := r.Dir
 	r.Close()
 	if err == nil && opened.Continues() {
-		return j.goOn(ctx, opened, path)
+		return nil, dir, nil
 	}
-	return j.end(opened, path, err)
+	result, err = j.end(opened, dir, err)
+	return result, "", err
 }
 
 func (j *Job) connect() (*session.Session, error) {

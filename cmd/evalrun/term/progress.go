@@ -59,14 +59,15 @@ type ProgressBar struct {
 
 // NewProgress returns the progress of a run on w. columns returns the terminal's width; nil without one.
 func NewProgress(w io.Writer, columns func() int, how Verbosity) *ProgressBar {
-	return &ProgressBar{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
+	return &ProgressBar{w: w, columns: columns, Verbosity: how}
 }
 
-// Start starts the display for a number of trials.
+// Start starts the display for a number of trials. After Finish it may be called again.
 func (p *ProgressBar) Start(trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.started = trials, time.Now()
+	p.total, p.started, p.counts = trials, time.Now(), eval.Counts{}
+	p.ended = make(chan struct{})
 	switch {
 	case p.Level == Quiet || trials == 0:
 	case p.columns == nil:
