@@ -40,6 +40,7 @@ type Batches struct {
 	outgoing []*outgoing
 	open     []*incoming
 	items    map[string]item
+	unused   int // replies that no call has got yet
 }
 
 // BatchesConfig says who answers in batches.
@@ -204,6 +205,9 @@ func (b *Batches) id(call *eval.Call) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
+// Replied reports whether there are replies that no call has got yet.
+func (b *Batches) Replied() bool { return b.unused > 0 }
+
 // put puts a call into an outgoing batch. The error is of kind waiting, unless the call goes into none.
 func (b *Batches) put(call *eval.Call, id string) error {
 	service := b.cfg.Services[call.Service]
@@ -219,11 +223,13 @@ func (b *Batches) put(call *eval.Call, id string) error {
 		return errStopped()
 	}
 	cost, err := b.limiter.Reserve(call)
-	if err != nil {
-		return err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindBudget && b.unused > 0 { // which would be lost if the run stopped now
+		return errWaiting()
+	} else if err != nil {
+		return err
+	}
 	if _, twice := b.items[id]; twice {
 		b.limiter.Release(cost)
 		return errWaiting()
@@ -287,6 +293,7 @@ func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
 	share := b.share(in, call)
 	at.used = true
 	b.items[id] = at
+	b.unused--
 	b.mu.Unlock()
 	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
 	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: in.ID}
@@ -343,41 +350,35 @@ func (b *Batches) read(in *incoming, id string, at int64) (*wire.BatchReply, err
 func (b *Batches) fails(in *incoming, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if passing(eval.AsError(err)) {
+	if e := eval.AsError(err); passing(e) && e.Kind != eval.KindMalformed { // which is paid, and would most likely come again
 		in.passing++
 	}
 }
 
-// Finish ends the work of a process. If all results that use replies are in the run file, it notes which batches are collected.
-// It returns how many calls still wait, and in how many batches.
-func (b *Batches) Finish(written bool) (calls, batches int, err error) {
-	if b == nil {
-		return 0, 0, nil
-	}
+// BatchesLeft is what the batches of a run still need.
+type BatchesLeft struct {
+	Calls, Batches int // that have no reply yet
+	Unanswered     int // calls of batches that are over, without an answer for a reason that may pass
+}
+
+// Finish ends the work of a process. If it is whole, all results that use replies are in the run file, and Finish notes which
+// batches are collected.
+func (b *Batches) Finish(whole bool) (left BatchesLeft, err error) {
 	for _, in := range b.open {
-		if !written || !in.whole {
-			if !in.whole {
-				calls, batches = calls+len(in.Items), batches+1
-			}
-			continue
+		left.Unanswered += in.passing
+		if !in.whole {
+			left.Calls, left.Batches = left.Calls+len(in.Items), left.Batches+1
+		} else if whole {
+			note := &journal.Batch{Key: in.Key, ID: in.ID, Collected: true, Unanswered: in.passing, Unused: b.notUsed(in)}
+			err = errors.Join(err, b.journal.WriteBatch(note))
 		}
-		note := &journal.Batch{Key: in.Key, ID: in.ID, Collected: true, Unanswered: in.passing, Unused: b.unused(in)}
-		err = errors.Join(err, b.journal.WriteBatch(note))
 	}
-	return calls, batches, err
+	return left, err
 }
 
-// Unanswered is how many items have no answer for a reason that may pass.
-func (b *Batches) Unanswered() (n int) {
-	for _, in := range b.open {
-		n += in.passing
-	}
-	return n
-}
-
-// unused is the usage of replies that no trial wants any more, nil if there are none. An earlier process that fetched them may
+// notUsed is the usage of replies that no trial wants any more, nil if there are none. An earlier process that fetched them may
 // have used them.
-func (b *Batches) unused(in *incoming) *eval.Usage {
+func (b *Batches) notUsed(in *incoming) *eval.Usage {
 	if in.Fetched {
 		return nil
 	}

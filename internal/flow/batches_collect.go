@@ -102,6 +102,11 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 		return fmt.Errorf("the replies of the batch %s cannot be kept: %w", in.ID, err)
 	}
 	in.failed = map[string]*eval.Error{}
+	for _, id := range in.Items {
+		if at := b.items[id]; at.in == in && !at.used {
+			b.items[id] = item{in, unanswered, false}
+		}
+	}
 	var size int64
 	var strange, twice int
 	in.whole = true
@@ -138,9 +143,20 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 			return err
 		}
 	}
+	b.unused = b.countUnused()
 	b.odd(in, strange, "that the run did not send; they are not used")
 	b.odd(in, twice, "that it had answered already; the first answers count")
 	return nil
+}
+
+// countUnused counts the calls that can be answered, or be told why they have no answer.
+func (b *Batches) countUnused() (n int) {
+	for id, at := range b.items {
+		if at.in != nil && !at.used && (at.in.whole || at.at != unanswered || at.in.failed[id] != nil) {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *Batches) odd(in *incoming, n int, what string) {

@@ -166,6 +166,7 @@ func (c *consumer) collect(ctx context.Context) bool {
 		wait = s.Settings.Limits.BatchWait
 	}
 	open, err := s.batches.Collect(ctx, wait)
+	c.moved = s.batches.Replied()
 	c.late = wait > 0 && open > 0
 	switch e := eval.AsError(err); {
 	case err == nil:
@@ -179,33 +180,42 @@ func (c *consumer) collect(ctx context.Context) bool {
 
 // submit sends the calls that the run has put into batches, and says how the run ends if it waits for any.
 func (c *consumer) submit(ctx context.Context) {
-	b := c.session.batches
-	if b == nil {
+	s := c.session
+	if s.batches == nil {
 		return
 	}
-	completed := c.end.Reason == eval.EndCompleted
-	if completed || c.end.Reason == eval.EndBudget {
-		if err := b.Submit(ctx); err != nil {
+	whole := c.end.Reason == eval.EndCompleted && s.stop.Reason() == ""
+	if whole || c.end.Reason == eval.EndBudget {
+		if err := s.batches.Submit(ctx); err != nil {
 			c.end.Reason, c.end.Message = eval.EndStopped, "a batch was refused: "+err.Error()
 		}
 	}
-	calls, batches, err := b.Finish(completed)
+	left, err := s.batches.Finish(whole)
 	if err != nil {
 		c.broken = err
 	}
-	defer func() {
-		c.session.continues = c.end.Reason == eval.EndWaiting && (calls == 0 || c.session.Options.Wait && !c.late)
-	}()
-	switch waits := completed || c.end.Reason == eval.EndBudget; {
-	case waits && calls > 0:
+	waits := whole || c.end.Reason == eval.EndBudget
+	switch failed := c.unanswered + left.Unanswered; {
+	case c.end.Reason == eval.EndStopped:
+	case waits && left.Calls > 0:
 		c.end.Reason = eval.EndWaiting
-		c.end.Message = fmt.Sprintf("%s in %s", diag.Count(calls, "call"), diag.Count(batches, "batch"))
-	case waits && c.waiting > 0:
-		c.end.Reason, c.end.Message = eval.EndWaiting, "further calls can be submitted now"
-	case completed && c.unanswered+b.Unanswered() > 0:
+		c.end.Message = fmt.Sprintf("%s in %s", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"))
+		s.continues = s.Options.Wait && !c.late
+	case whole && c.waiting > 0 && !c.moved:
+		c.end.Reason, c.end.Message = eval.EndStopped, "no further call can be submitted"
+	case whole && c.waiting > 0:
+		c.end.Reason, c.end.Message, s.continues = eval.EndWaiting, "further calls can be submitted now", true
+	case whole && failed > 0:
 		c.end.Reason = eval.EndStopped
-		c.end.Message = fmt.Sprintf("%s of batches have no answer; a resume sends them again", diag.Count(c.unanswered+b.Unanswered(), "call"))
+		c.end.Message = fmt.Sprintf("%s in batches got no answer; a resume sends %s again", diag.Count(failed, "call"), themOrIt(failed))
 	}
+}
+
+func themOrIt(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // shares of the plan in the batches of a run that may stop early: each is as large as those before it together.

@@ -185,6 +185,7 @@ type consumer struct {
 	failures   int
 	waiting    int  // trials that have no result since a reply comes with a batch
 	unanswered int  // calls of collected batches that have no answer, for a reason that may pass
+	moved      bool // there are replies of batches, or results
 	late       bool // batches that were waited for are not over
 	cut        bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
 	broken     error
@@ -219,6 +220,7 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 				return
 			}
 		}
+		c.moved = true
 		s.recorder.keep(&r)
 		c.done(&r, progress)
 		c.decide(&r, halt)
