@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
@@ -132,9 +133,9 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	var got []string
 	for b, err := range client(at).List(t.Context(), hello(), noon) {
 		expect.OK(t, err)
-		got = append(got, fmt.Sprint(b.Key, b.Status, b.Items, b.Results))
+		got = append(got, fmt.Sprint(b.Key, b.Status, b.Items, len(b.Results)))
 	}
-	expect.Same(t, "the batches", got, []string{"ended10 []", "in_progress10 []", "canceling10 []"})
+	expect.Same(t, "the batches", got, []string{"ended10 1", "in_progress10 0", "canceling10 0"})
 	expect.Same(t, "the pages", len(asked()), 2)
 }
 
@@ -154,19 +155,7 @@ func TestRepliesOfABatch(t *testing.T) {
 			line("h", `{"type":"errored","error":{"type":"invalid_request","message":"no"}}`) + line("i", `{"type":"succeeded","message":null}`) +
 			line("a", `{"type":"expired"}`) + `{"custom_id":"z","result`,
 	})
-	c := client(at)
-	var got []string
-	var last error
-	for reply, err := range c.Replies(t.Context(), hello(), &wire.BatchState{Results: []string{at + "/r"}}) {
-		if last = err; err != nil {
-			continue
-		}
-		if resp, err := c.Read(hello(), reply); err != nil {
-			got = append(got, reply.Item+" "+string(eval.AsError(err).Kind)+" "+err.Error())
-		} else {
-			got = append(got, reply.Item+" "+resp.Text())
-		}
-	}
+	got, last := replies.Said(t, client(at), hello(), &wire.BatchState{Results: []string{at + "/r"}})
 	expect.Same(t, "the replies", got, []string{
 		"a Hello [key]",
 		"b overLimit 400 invalid_request_error: prompt is too long: 208310 tokens > 200000 maximum",
@@ -182,4 +171,13 @@ func TestRepliesOfABatch(t *testing.T) {
 	if last == nil || eval.AsError(last).Kind != eval.KindTruncated {
 		t.Errorf("got %v at the end, want an error", last)
 	}
+}
+
+// FuzzBatch reads the results of a batch.
+func FuzzBatch(f *testing.F) {
+	replies.FuzzBatch(f, func(s wire.Server) wire.Batcher { return New(s) },
+		wire.BatchState{ID: "b", Results: []string{"http://service.invalid/r"}},
+		`{"custom_id":"a","result":{"type":"succeeded","message":{"content":[{"type":"text","text":"KEY"}],"stop_reason":"end_turn"}}}`+"\n"+
+			`{"custom_id":"b","result":{"type":"errored","error":{"type":"error","error":{"type":"api_error","message":"KEY"}}}}`+"\n",
+		append(hostile.Strings(), `{"custom_id":"c","result":{"type":"expired"}}`, `{"custom_id":"d","result":{}}`))
 }

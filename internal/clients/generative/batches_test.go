@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
@@ -157,7 +158,7 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 		expect.OK(t, err)
 		got = append(got, fmt.Sprint(b.Key, " ", b.Status, b.Results))
 	}
-	expect.Same(t, "the batches", got, []string{"k1 BATCH_STATE_SUCCEEDED[]", "k1 BATCH_STATE_PENDING[]"})
+	expect.Same(t, "the batches", got, []string{"k1 BATCH_STATE_SUCCEEDED[batches/b1]", "k1 BATCH_STATE_PENDING[]"})
 	expect.Same(t, "the pages", len(asked()), 2)
 	for body, valid := range map[string]bool{
 		`{}`: true, `{"operations":[]}`: true, `{"data":[]}`: false,
@@ -175,24 +176,10 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	}
 }
 
-// said lists what became of the items of a batch, and the error at the end.
-func said(t *testing.T, c *Client, results string) (got []string, failure error) {
+// said is replies.Said for results at a place.
+func said(t *testing.T, c *Client, place string) (got []string, failure error) {
 	t.Helper()
-	state := &wire.BatchState{ID: "batches/b1", Results: []string{results}}
-	for reply, err := range c.Replies(t.Context(), hello(), state) {
-		if failure != nil {
-			t.Error("something follows an error")
-		}
-		if failure = err; err != nil {
-			continue
-		}
-		if resp, err := c.Read(hello(), reply); err != nil {
-			got = append(got, reply.Item+" "+string(eval.AsError(err).Kind)+" "+err.Error())
-		} else {
-			got = append(got, reply.Item+" "+resp.Text())
-		}
-	}
-	return got, failure
+	return replies.Said(t, c, hello(), &wire.BatchState{ID: "batches/b1", Results: []string{place}})
 }
 
 // Replies come once, also where the operation has them twice, with the errors that a live call would have.
@@ -246,4 +233,13 @@ func TestRepliesOfABatch(t *testing.T) {
 			t.Errorf("%.100s: got %d replies and %v, want one and an error with %q", body, len(got), err, text)
 		}
 	}
+}
+
+// FuzzBatch reads results inside of an operation, and those of a file.
+func FuzzBatch(f *testing.F) {
+	good := strings.Replace(answerOfA, "Hello", "KEY", 1)
+	replies.FuzzBatch(f, func(s wire.Server) wire.Batcher { return New(s) },
+		wire.BatchState{ID: "batches/b1", Results: []string{"batches/b1", "files/f1"}},
+		`{"response":{"inlinedResponses":{"inlinedResponses":[`+good+",\n"+good+`]}}}`+"\n"+good+"\n",
+		append(hostile.Strings(), `{"key":"a","error":{"code":8,"message":"KEY"}}`, `{"output":{"output":{}}}`))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
@@ -160,4 +161,12 @@ func TestResponsesInABatch(t *testing.T) {
 	expect.Same(t, "the answer", resp.Text(), "a")
 	_, err = c.Read(hello("a"), &got[1])
 	expect.Contains(t, "the error", eval.AsError(err).Message, "set `protocol: openai` at the service")
+}
+
+// FuzzBatch reads the results of a batch.
+func FuzzBatch(f *testing.F) {
+	replies.FuzzBatch(f, func(s wire.Server) wire.Batcher { return New(s) }, wire.BatchState{ID: "b", Results: []string{"f1", "f2"}},
+		answered("a", "KEY")+line("b", `{"status_code":400,"body":{"error":{"message":"KEY"}}}`, "null")+
+			line("c", "null", `{"code":"batch_expired","message":"KEY"}`),
+		append(hostile.Strings(), line("d", `{"status_code":"x"}`, "null"), line("", "null", "{}")))
 }

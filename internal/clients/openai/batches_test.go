@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -244,12 +246,9 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	var keys []string
 	for b, err := range client(at).List(t.Context(), hello("a"), since) {
 		expect.OK(t, err)
-		if b.Results != nil {
-			t.Errorf("%s comes with results", b.ID)
-		}
-		keys = append(keys, b.Key)
+		keys = append(keys, b.Key+strings.Join(b.Results, ""))
 	}
-	expect.Same(t, "the keys", strings.Join(keys, " "), "ka kb kc")
+	expect.Same(t, "the keys", strings.Join(keys, " "), "kaf kbf kcf")
 	expect.Same(t, "the pages", len(asked()), 3)
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, page(true, one(r.URL.Query().Get("after")+"a", 0)))
@@ -262,4 +261,44 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 		}
 	}
 	t.Error("an endless list ends without an error")
+}
+
+// endless is a line of items again and again.
+type endless struct{ line string }
+
+func (e endless) Read(p []byte) (int, error) {
+	for n := 0; n < len(p); n += len(e.line) {
+		copy(p[n:], e.line)
+	}
+	return len(p), nil
+}
+
+// What a batch holds passes through, and is never in memory as a whole.
+func TestABatchIsNotKeptInMemory(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	const size = 64 << 20
+	opened := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n, _ := io.Copy(io.Discard, r.Body); r.URL.Path == "/v1/files" && n < size {
+			t.Errorf("%d bytes came", n)
+		}
+		_, _ = io.WriteString(w, created)
+	}))
+	defer server.Close()
+	b := outgoing("{}")
+	b.Size, b.Open = size, func() (io.ReadCloser, error) {
+		opened++
+		return io.NopCloser(io.LimitReader(endless{`{"custom_id":"a"}` + "\n"}, size)), nil
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := client(server.URL).Submit(t.Context(), b)
+	expect.OK(t, err)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 || opened != 1 {
+		t.Errorf("a batch of %d bytes took %d, and was opened %d times", size, took, opened)
+	}
+	b.Open = func() (io.ReadCloser, error) { return nil, os.ErrNotExist }
+	if _, err := client(server.URL).Submit(t.Context(), b); err == nil || !eval.AsError(err).Unsent {
+		t.Errorf("got %v for items that are not there, want an error that nothing was sent", err)
+	}
 }

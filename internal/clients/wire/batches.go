@@ -212,7 +212,7 @@ func Recent(
 					continue
 				}
 				recent++
-				if b.Results = nil; !yield(b, nil) {
+				if !yield(b, nil) {
 					return
 				}
 			}
