@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ const (
 	servedBatches = "batches"
 	servedItems   = "batch items"
 	servedAnswers = "batch answers"
+	servedTwice   = "batch duplicates"
 )
 
 // batch is what is kept of a batch, next to a file of its items and one of their results.
@@ -36,6 +38,9 @@ type batch struct {
 	Problems []lineProblem   `json:"problems,omitempty"` // why its file is refused
 	Created  time.Time       `json:"created"`
 	Asked    int             `json:"asked,omitempty"` // questions for its state so far
+	Done     int             `json:"done,omitempty"`  // items that were done at the last one
+	Course   batchCourse     `json:"course,omitzero"` // what goes wrong with it
+	Cuts     int             `json:"cuts,omitempty"`  // readings of its results that were cut off
 
 	Cancelled time.Time `json:"cancelled,omitzero"` // when its owner cancelled it
 	Ended     time.Time `json:"ended,omitzero"`
@@ -75,17 +80,27 @@ type batchResult struct {
 	Item   string          `json:"item"`
 	Status int             `json:"status,omitempty"` // 0: it got no answer
 	Body   json.RawMessage `json:"body,omitempty"`
+	Sum    uint64          `json:"sum,omitempty"` // of the request, if a model answered it
 }
 
 func (b *batchResult) succeeded() bool { return b.Status == http.StatusOK }
+
+// succeededSoFar is how many items have an answer.
+func (b *batch) succeededSoFar() int {
+	if b.End == "" {
+		return b.Done
+	}
+	return b.Succeeded
+}
 
 func (b *batch) results() string { return b.ID + ".results" }
 
 // batches are the batches of an emulator.
 type batches struct {
-	mu    sync.Mutex
-	files shelf
-	all   []*batch // the oldest first
+	mu          sync.Mutex
+	files       shelf
+	all         []*batch // the oldest first
+	submissions int64    // so far, refused ones too
 }
 
 // newID draws an id: batches outlive the emulator that made them.
@@ -120,21 +135,65 @@ func (b *batches) page(protocol, after string, n int) (page []batch, more bool) 
 }
 
 // submit keeps a batch. read reads it, and writes the file of its items.
-func (e *Emulator) submit(w http.ResponseWriter, in answerWriter, read func() (*batch, *problem), show func(*batch) any) {
-	b, p := read()
-	if p != nil {
-		in.fail(w, p)
-		return
+func (e *Emulator) submit(
+	w http.ResponseWriter, r *http.Request, in answerWriter, read func() (*batch, *problem), show func(*batch) any,
+) {
+	f, p := e.submission()
+	var b *batch
+	if p == nil && f != nil {
+		if _, refused := f.kind.(errorStatus); refused {
+			_, _ = io.Copy(io.Discard, r.Body) // or the client could not read why
+			e.misbehave(w, r, f, in, nil)
+			return
+		}
 	}
-	b.Created = time.Now().UTC()
+	if p == nil {
+		b, p = read()
+	}
+	var body []byte
+	if p == nil {
+		body, p = e.add(b, f, show)
+	}
+	switch {
+	case p != nil:
+		in.fail(w, p)
+	case f != nil && b.Course == (batchCourse{}):
+		e.misbehave(w, r, f, in, body)
+	default:
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(body)
+	}
+}
+
+// submission counts a submission, and returns what goes wrong with it; nil for nothing.
+func (e *Emulator) submission() (*fault, *problem) {
 	e.batches.mu.Lock()
+	defer e.batches.mu.Unlock()
+	e.batches.submissions++
+	n := e.batches.submissions
+	f := drawFault(e.opts.Script.batch.faults, e.rng(n), n)
+	if f == nil {
+		return nil, nil
+	}
+	return f, e.save()
+}
+
+func (e *Emulator) rng(n int64) *mathrand.Rand {
+	return mathrand.New(mathrand.NewPCG(e.opts.Seed, uint64(n))) //nolint:gosec // draws must be repeatable
+}
+
+// add keeps a batch, and returns how it is shown.
+func (e *Emulator) add(b *batch, f *fault, show func(*batch) any) ([]byte, *problem) {
+	b.Created = time.Now().UTC()
+	if f != nil {
+		b.Course, _ = f.kind.(batchCourse)
+	}
+	e.batches.mu.Lock()
+	defer e.batches.mu.Unlock()
 	e.batches.all = append(e.batches.all, b)
-	body := encoded(show(b))
-	e.batches.mu.Unlock()
 	e.n[servedBatches].Add(1)
 	e.n[servedItems].Add(int64(b.Items))
-	w.Header().Set("Content-Type", jsonType)
-	_, _ = w.Write(body)
+	return encoded(show(b)), e.save()
 }
 
 // keyed serves a pattern to requests with the key.
@@ -205,89 +264,167 @@ func (e *Emulator) listBatches(
 
 // askBatch is a question for the state of a batch.
 func (e *Emulator) askBatch(b *batch) *problem {
-	b.Asked++
-	if !b.Ended.IsZero() {
+	if b.End != "" {
 		return nil
 	}
-	if err := e.finish(b); err != nil {
-		return internal(err)
+	b.Asked++
+	cancelled := !b.Cancelled.IsZero()
+	if !cancelled {
+		b.Done = e.opts.Script.batch.progress(b, time.Now())
 	}
-	return nil
+	if b.Done == b.Items || len(b.Problems) > 0 || cancelled {
+		if err := e.finish(b); err != nil {
+			return internal(err)
+		}
+	}
+	return e.save()
 }
 
-func cancelBatch(b *batch) *problem {
-	if !b.Ended.IsZero() {
+// cancelBatch cancels a batch. It has the answers that were there when it was last asked for.
+func (e *Emulator) cancelBatch(b *batch) *problem {
+	if b.End != "" {
 		return badRequest("a batch that is %s cannot be cancelled", b.End)
 	}
 	b.Cancelled = time.Now().UTC()
-	return nil
+	return e.save()
 }
 
 func internal(err error) *problem {
 	return &problem{http.StatusInternalServerError, "INTERNAL", err.Error(), ""}
 }
 
-// finish answers the items of a batch.
-func (e *Emulator) finish(b *batch) error {
-	end, n := endCompleted, b.Items
-	switch {
-	case len(b.Problems) > 0:
-		end, n = endFailed, 0
+// outcome returns how a batch ends, and how many of its items get an answer.
+func (b *batch) outcome() (end batchEnd, answers int) {
+	end, answers = endCompleted, b.Items
+	switch c := b.Course; {
+	case len(b.Problems) > 0 || c.Fail != "":
+		end, answers = endFailed, 0
 	case !b.Cancelled.IsZero():
-		end, n = endCancelled, 0
+		end, answers = endCancelled, b.Done
+	case c.Cancel > 0:
+		end, answers = endCancelled, max(0, b.Items-c.Cancel)
+	case c.Expire > 0:
+		end, answers = endExpired, max(0, b.Items-c.Expire)
 	}
-	var succeeded, failed, left int
-	input, err := e.batches.files.open(b.Input)
-	if err != nil {
+	if b.Protocol == batchesGenerative && end != endCompleted { // whose batches have all results or none
+		answers = 0
+	}
+	return end, answers
+}
+
+// finish ends a batch.
+func (e *Emulator) finish(b *batch) error {
+	end, answers := b.outcome()
+	var t tally
+	if err := e.batches.files.write(b.results(), func(w io.Writer) (err error) {
+		t, err = e.answerItems(b, answers, w)
+		return err
+	}); err != nil {
 		return err
 	}
-	defer input.Close() //nolint:errcheck // it was only read
-	err = e.batches.files.write(b.results(), func(w io.Writer) error {
-		i := 0
-		for line, err := range lines(input) {
-			if err != nil {
-				return err
-			}
-			var item batchLine
-			if json.Unmarshal(line, &item) != nil { // a line of a file that is refused
-				continue
-			}
-			result := batchResult{Item: item.ID}
-			if i++; i <= n {
-				result.Status, result.Body = e.answerItem(&item)
-			}
-			switch {
-			case result.succeeded():
-				succeeded++
-			case result.Status == 0:
-				left++
-			default:
-				failed++
-			}
-			if err := writeLine(w, result); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if left > 0 && end == endCompleted {
+	if t.left > 0 && end == endCompleted {
 		end = endExpired
 	}
-	e.n[servedAnswers].Add(int64(succeeded))
-	b.End, b.Ended, b.Succeeded, b.Failed, b.Left = end, time.Now().UTC(), succeeded, failed, left
+	for _, sum := range t.sums {
+		e.n[servedTwice].Add(e.bills.add(sum, true))
+	}
+	e.n[servedAnswers].Add(int64(t.succeeded))
+	b.End, b.Ended, b.Succeeded, b.Failed, b.Left = end, time.Now().UTC(), t.succeeded, t.failed, t.left
+	b.Reason = b.Course.Fail
+	if end == endCancelled && b.Cancelled.IsZero() {
+		b.Cancelled = b.Ended
+	}
 	return nil
 }
 
-// eachResult yields the results of a batch that has ended.
+// tally counts results.
+type tally struct {
+	succeeded, failed, left int
+	sums                    []uint64
+}
+
+func (t *tally) add(r *batchResult) {
+	switch {
+	case r.succeeded():
+		t.succeeded++
+	case r.Status == 0:
+		t.left++
+	default:
+		t.failed++
+	}
+	if r.Sum != 0 {
+		t.sums = append(t.sums, r.Sum)
+	}
+}
+
+// answerItems writes the results of all items. The first ones get answers, as many as are given.
+func (e *Emulator) answerItems(b *batch, answers int, w io.Writer) (t tally, err error) {
+	input, err := e.batches.files.open(b.Input)
+	if err != nil {
+		return t, err
+	}
+	defer input.Close() //nolint:errcheck // it was only read
+	items, err := spansOf(input)
+	if err != nil {
+		return t, err
+	}
+	if e.opts.Script.batch.shuffle {
+		e.rng(0).Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	}
+	for i, at := range items {
+		line := make([]byte, at.size)
+		if _, err := input.ReadAt(line, at.from); err != nil {
+			return t, err
+		}
+		var item batchLine
+		if json.Unmarshal(line, &item) != nil { // of a file that is refused
+			continue
+		}
+		result := batchResult{Item: item.ID}
+		if i < answers {
+			e.answerItem(&item, &result)
+		}
+		t.add(&result)
+		if err := writeLine(w, result); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// span is where a line of a file is.
+type span struct{ from, size int64 }
+
+func spansOf(r io.Reader) (out []span, err error) {
+	in, at := bufio.NewReaderSize(r, 1<<16), int64(0)
+	for {
+		n, text := int64(0), false
+		for more := true; more; {
+			var part []byte
+			part, err = in.ReadSlice('\n')
+			n, text, more = n+int64(len(part)), text || len(bytes.TrimSpace(part)) > 0, errors.Is(err, bufio.ErrBufferFull)
+		}
+		if text {
+			out = append(out, span{at, n})
+		}
+		at += n
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// eachResult yields the results of a batch that has ended, with those that come twice, and those of items that nobody sent.
 func (e *Emulator) eachResult(b *batch, yield func(*batchResult) error) error {
 	file, err := e.batches.files.open(b.results())
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	var first []batchResult
 	for line, err := range lines(file) {
 		var one batchResult
 		if err == nil {
@@ -299,8 +436,38 @@ func (e *Emulator) eachResult(b *batch, yield func(*batchResult) error) error {
 		if err != nil {
 			return err
 		}
+		if len(first) < max(b.Course.Repeat, b.Course.Unknown) {
+			first = append(first, one)
+		}
+	}
+	for i := range first {
+		if i < b.Course.Repeat {
+			err = yield(&first[i])
+		}
+		if i < b.Course.Unknown && err == nil {
+			first[i].Item = "unknown-" + strconv.Itoa(i+1)
+			err = yield(&first[i])
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// cutsOff reports whether this reading of the results is cut off.
+func (e *Emulator) cutsOff(b *batch) (cut bool, p *problem) {
+	if b.Course.CutResults == 0 {
+		return false, nil
+	}
+	_, p = e.change(b.Protocol, b.ID, func(b *batch) *problem {
+		if cut = b.Cuts < b.Course.CutResults; !cut {
+			return nil
+		}
+		b.Cuts++
+		return e.save()
+	})
+	return cut, p
 }
 
 func writeLine(w io.Writer, v any) error {
@@ -309,12 +476,34 @@ func writeLine(w io.Writer, v any) error {
 }
 
 // sendResults sends the results of a batch, a line each; nil leaves one out.
-func (e *Emulator) sendResults(w http.ResponseWriter, b *batch, show func(*batchResult) any) {
-	_ = e.eachResult(b, func(one *batchResult) error { // the client may have gone
-		if line := show(one); line != nil {
-			return writeLine(w, line)
+func (e *Emulator) sendResults(w http.ResponseWriter, in answerWriter, b *batch, show func(*batchResult) any) {
+	cut, p := e.cutsOff(b)
+	if p != nil {
+		in.fail(w, p)
+		return
+	}
+	n, end := 0, -1
+	each := func(do func(line any) error) error {
+		return e.eachResult(b, func(one *batchResult) error {
+			if line := show(one); line != nil {
+				return do(line)
+			}
+			return nil
+		})
+	}
+	if cut {
+		_ = each(func(any) error { n++; return nil }) // an error comes again below
+		end = n / 2
+	}
+	n = 0
+	_ = each(func(line any) error { // the client may have gone
+		if n == end {
+			half := encoded(line)
+			_, _ = w.Write(half[:len(half)/2])
+			return io.EOF
 		}
-		return nil
+		n++
+		return writeLine(w, line)
 	})
 }
 
@@ -380,43 +569,43 @@ func lines(r io.Reader) func(yield func([]byte, error) bool) {
 	}
 }
 
-// inBatch marks the context of a request that is an item of a batch.
-type inBatch struct{}
+// itemKey is the key of an item of a batch in the context of its request.
+type itemKey struct{}
 
-// isItem reports whether a request is an item of a batch. Its key was checked when the batch was submitted, nobody waits for its
-// answer, and it is no call of its method.
-func isItem(r *http.Request) bool { return r.Context().Value(inBatch{}) != nil }
-
-// itemContext is the context of items. It is cancelled: an answer that never comes need not be awaited.
-func itemContext() context.Context {
-	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), inBatch{}, true))
-	cancel()
-	return ctx
+// itemOf returns the result of a request that is an item of a batch; nil for one that came on its own. The key of an item was checked
+// when its batch was submitted, nobody waits for its answer, and it is no call of its method.
+func itemOf(r *http.Request) *batchResult {
+	result, _ := r.Context().Value(itemKey{}).(*batchResult)
+	return result
 }
 
 // count counts a call of a method.
 func (e *Emulator) count(r *http.Request, method string) {
-	if n, ok := e.n[method]; ok && !isItem(r) {
+	if n, ok := e.n[method]; ok && itemOf(r) == nil {
 		n.Add(1)
 	}
 }
 
 // answerItem answers an item as the same request would be answered on its own. An answer that never comes has the status 0. One that
 // is no JSON is a JSON text of it.
-func (e *Emulator) answerItem(item *batchLine) (status int, body json.RawMessage) {
-	r, err := http.NewRequestWithContext(itemContext(), http.MethodPost, item.URL, bytes.NewReader(item.Body))
+func (e *Emulator) answerItem(item *batchLine, result *batchResult) {
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), itemKey{}, result))
+	cancel() // an answer that never comes need not be awaited
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, item.URL, bytes.NewReader(item.Body))
 	if err != nil {
-		return http.StatusBadRequest, encoded(err.Error())
+		result.Status, result.Body = http.StatusBadRequest, encoded(err.Error())
+		return
 	}
 	w := &keptReply{header: http.Header{}}
 	w.serve(e.mux, r)
+	result.Status = w.status
 	switch {
 	case w.status == 0:
-		return 0, nil
 	case json.Valid(w.body.Bytes()):
-		return w.status, json.RawMessage(oneLine(w.body.String()))
+		result.Body = json.RawMessage(oneLine(w.body.String()))
+	default:
+		result.Body = encoded(w.body.String())
 	}
-	return w.status, encoded(w.body.String())
 }
 
 // keptReply is a reply that is kept instead of being sent.

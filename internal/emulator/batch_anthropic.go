@@ -24,13 +24,13 @@ func (e *Emulator) messageBatches() {
 	const base = "/v1/messages/batches"
 	in := messages{}
 	e.keyed("POST "+base, in, func(w http.ResponseWriter, r *http.Request) {
-		e.submit(w, in, func() (*batch, *problem) { return e.readMessageBatch(r) }, messageBatch(r))
+		e.submit(w, r, in, func() (*batch, *problem) { return e.readMessageBatch(r) }, messageBatch(r))
 	})
 	e.keyed("GET "+base, in, func(w http.ResponseWriter, r *http.Request) {
 		e.listBatches(w, r, in, batchesAnthropic, "after_id", 1000, messageBatch(r))
 	})
 	e.keyed("GET "+base+"/{id}", in, e.withBatch(in, batchesAnthropic, e.askBatch, messageBatch))
-	e.keyed("POST "+base+"/{id}/cancel", in, e.withBatch(in, batchesAnthropic, cancelBatch, messageBatch))
+	e.keyed("POST "+base+"/{id}/cancel", in, e.withBatch(in, batchesAnthropic, e.cancelBatch, messageBatch))
 	e.keyed("GET "+base+"/{id}/results", in, e.messageResults)
 }
 
@@ -141,7 +141,7 @@ func (e *Emulator) messageResults(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-jsonl")
-	e.sendResults(w, &b, func(one *batchResult) any {
+	e.sendResults(w, messages{}, &b, func(one *batchResult) any {
 		result := map[string]any{"type": b.leftAs()}
 		switch {
 		case one.succeeded():

@@ -2,15 +2,153 @@ package emulator
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 )
+
+// ledgerName is the file of what is kept of batches besides their items and results.
+const ledgerName = "batches.json"
+
+const maxLedger = 64 << 20
+
+// batchLedger is what the emulator that comes after this one continues with.
+type batchLedger struct {
+	Submissions int64            `json:"submissions"`
+	Matches     map[int]int64    `json:"matches"` // of the script's rules, by line
+	Counts      map[string]int64 `json:"counts"`  // of Stats
+	Batches     []*batch         `json:"batches"`
+}
+
+// batchCounts are the counts that are kept.
+var batchCounts = []string{servedBatches, servedItems, servedAnswers, servedTwice}
+
+// KeepBatches keeps batches in a folder, and continues with those that are there: call it before there are others. The folder is made
+// for the first batch.
+func (e *Emulator) KeepBatches(dir string) error {
+	b := &e.batches
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.files.dir = dir
+	path := filepath.Join(dir, ledgerName)
+	data, err := files.ReadFile(path, maxLedger)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var kept batchLedger
+	if err == nil {
+		err = json.Unmarshal(data, &kept)
+	}
+	if err == nil {
+		b.all, b.submissions = kept.Batches, kept.Submissions
+		err = e.readSums()
+	}
+	if err != nil {
+		return fmt.Errorf("the batches of the emulator in %s cannot be read: %w", path, err)
+	}
+	for _, name := range batchCounts {
+		e.n[name].Add(kept.Counts[name])
+	}
+	for _, rule := range e.opts.Script.rules {
+		rule.matches.Add(kept.Matches[rule.line])
+	}
+	return nil
+}
+
+// readSums reads which requests were answered in the batches of earlier emulators.
+func (e *Emulator) readSums() error {
+	for _, b := range e.batches.all {
+		if b.End == "" {
+			continue
+		}
+		plain := *b
+		plain.Course = batchCourse{}
+		err := e.eachResult(&plain, func(one *batchResult) error {
+			if one.Sum != 0 {
+				e.bills.add(one.Sum, true)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save keeps what is known of batches, if there is a folder for it. A killed process leaves either what was before or what is now.
+func (e *Emulator) save() *problem {
+	b := &e.batches
+	if b.files.dir == "" {
+		return nil
+	}
+	kept := batchLedger{b.submissions, map[int]int64{}, map[string]int64{}, b.all}
+	for _, name := range batchCounts {
+		kept.Counts[name] = e.n[name].Load()
+	}
+	for _, rule := range e.opts.Script.rules {
+		if n := rule.matches.Load(); n > 0 {
+			kept.Matches[rule.line] = n
+		}
+	}
+	if err := b.files.write(ledgerName, func(w io.Writer) error { return writeLine(w, kept) }); err != nil {
+		return internal(err)
+	}
+	return nil
+}
+
+// bills are the requests that were answered, by a hash; true for those in batches.
+type bills struct {
+	mu   sync.Mutex
+	seen map[uint64]bool
+}
+
+// add returns 1 for a request that was answered before, if one of the answers came in a batch.
+func (b *bills) add(sum uint64, inBatch bool) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, known := b.seen[sum]
+	if b.seen == nil {
+		b.seen = map[uint64]bool{}
+	}
+	b.seen[sum] = before || inBatch
+	if known && (before || inBatch) {
+		return 1
+	}
+	return 0
+}
+
+// billUnless notes that a request is answered, unless something goes wrong before a model has answered it.
+func (e *Emulator) billUnless(f *fault, r *http.Request, q *query) {
+	if f != nil {
+		if _, refused := f.kind.(errorStatus); refused {
+			return
+		}
+	}
+	e.bill(r, q.model, q.Raw)
+}
+
+// bill notes that a request is answered.
+func (e *Emulator) bill(r *http.Request, m *eval.Model, body []byte) {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(m.ID() + "\n"))
+	_, _ = h.Write(body)
+	if result := itemOf(r); result != nil {
+		result.Sum = h.Sum64() // it is counted once its batch has ended
+		return
+	}
+	e.n[servedTwice].Add(e.bills.add(h.Sum64(), false))
+}
 
 // shelf keeps the files of batches: in memory, or in a folder. The zero value keeps them in memory.
 type shelf struct {

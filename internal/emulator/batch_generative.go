@@ -28,7 +28,7 @@ func (e *Emulator) contentBatches() {
 			fail(w, notFound("the method %q of batches is not emulated", method))
 			return
 		}
-		if _, p := e.change(batchesGenerative, id, cancelBatch); p != nil {
+		if _, p := e.change(batchesGenerative, id, e.cancelBatch); p != nil {
 			fail(w, p)
 			return
 		}
@@ -144,11 +144,11 @@ func contentBatch(b *batch) map[string]any {
 	}
 	pending := b.Left
 	if b.End == "" {
-		pending = b.Items
+		pending = b.Items - b.Done
 	}
 	stats := map[string]string{"requestCount": strconv.Itoa(b.Items)}
 	for name, n := range map[string]int{
-		"pendingRequestCount": pending, "successfulRequestCount": b.Succeeded, "failedRequestCount": b.Failed,
+		"pendingRequestCount": pending, "successfulRequestCount": b.succeededSoFar(), "failedRequestCount": b.Failed,
 	} {
 		if n > 0 { // zeros are left out in this protocol
 			stats[name] = strconv.Itoa(n)
@@ -194,6 +194,16 @@ func (e *Emulator) showContentBatch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		out["response"] = map[string]any{"inlinedResponses": map[string]any{"inlinedResponses": all}}
+		cut, p := e.cutsOff(&b)
+		switch {
+		case p != nil:
+			fail(w, p)
+			return
+		case cut:
+			body := encoded(out)
+			_, _ = w.Write(body[:len(body)/2])
+			return
+		}
 	}
 	reply(w, out)
 }

@@ -32,7 +32,7 @@ func (e *Emulator) fileBatches() {
 	e.keyed("POST /v1/files", in, e.uploadFile)
 	e.keyed("GET /v1/files/{id}/content", in, e.fileContent)
 	e.keyed("POST /v1/batches", in, func(w http.ResponseWriter, r *http.Request) {
-		e.submit(w, in, func() (*batch, *problem) { return e.readFileBatch(r) }, fileBatch)
+		e.submit(w, r, in, func() (*batch, *problem) { return e.readFileBatch(r) }, fileBatch)
 	})
 	list := e.withKey(in, func(w http.ResponseWriter, r *http.Request) {
 		e.listBatches(w, r, in, batchesOpenAI, "after", 100, fileBatch)
@@ -40,7 +40,7 @@ func (e *Emulator) fileBatches() {
 	one := e.withKey(in, e.withBatch(in, batchesOpenAI, e.askBatch, show))
 	e.mux.HandleFunc("GET /v1/batches", e.ownOr(e.listContentBatches, list))
 	e.mux.HandleFunc("GET /v1/batches/{id}", e.ownOr(e.showContentBatch, one))
-	e.keyed("POST /v1/batches/{id}/cancel", in, e.withBatch(in, batchesOpenAI, cancelBatch, show))
+	e.keyed("POST /v1/batches/{id}/cancel", in, e.withBatch(in, batchesOpenAI, e.cancelBatch, show))
 }
 
 func (e *Emulator) uploadFile(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +228,7 @@ func fileBatch(b *batch) any {
 	out := map[string]any{
 		"id": b.ID, "object": "batch", "endpoint": b.Path, "model": b.Model, "errors": nil, "input_file_id": b.Input,
 		"completion_window": "24h", "status": status, "created_at": b.Created.Unix(), "expires_at": b.Created.Add(24 * time.Hour).Unix(),
-		"request_counts": map[string]int{"total": b.Items, "completed": b.Succeeded, "failed": b.Failed}, "metadata": b.Name,
+		"request_counts": map[string]int{"total": b.Items, "completed": b.succeededSoFar(), "failed": b.Failed}, "metadata": b.Name,
 	}
 	answers, failures := b.outputs()
 	for name, id := range map[string]string{"output_file_id": answers, "error_file_id": failures} {
@@ -247,7 +247,10 @@ func fileBatch(b *batch) any {
 		}
 	}
 	if b.End == endFailed {
-		var all []any
+		all := []any{}
+		if b.Reason != "" {
+			all = append(all, map[string]any{"code": "batch_failed", "message": b.Reason, "param": nil, "line": nil})
+		}
 		for _, p := range b.Problems {
 			one := map[string]any{"code": p.Code, "message": p.Message, "param": nil, "line": nil}
 			if p.Line > 0 {
@@ -282,7 +285,7 @@ func (e *Emulator) fileContent(w http.ResponseWriter, r *http.Request) {
 	e.batches.mu.Unlock()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if of.ID != "" {
-		e.sendResults(w, &of, func(one *batchResult) any {
+		e.sendResults(w, completions{}, &of, func(one *batchResult) any {
 			if one.succeeded() == failures {
 				return nil
 			}

@@ -54,6 +54,7 @@ type Emulator struct {
 	echoed  atomic.Int64
 	draws   draws
 	batches batches
+	bills   bills
 	auth    *authServer
 	stop    chan struct{}
 }
@@ -64,7 +65,7 @@ func methods() []string {
 		wire.MethodGenerate, wire.MethodStream, wire.MethodCountTokens,
 		wire.MethodEmbed, wire.MethodEmbedBatch, "models",
 		servedChat, servedResponses, servedMessages, servedCount, servedEmbeddings,
-		servedBatches, servedItems, servedAnswers,
+		servedBatches, servedItems, servedAnswers, servedTwice,
 	}
 }
 
@@ -226,7 +227,7 @@ func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 		if token, ok := bearer(r); ok {
 			p = e.checkToken(token, r.Header.Get(e.opts.HeaderPrefix+"-user-project"))
 		}
-		if isItem(r) {
+		if itemOf(r) != nil {
 			p = nil
 		}
 		switch {
@@ -389,7 +390,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	case wire.MethodGenerate, wire.MethodStream:
 		e.generate(w, r, m, e.real(id), method == wire.MethodStream)
 	case methodBatch:
-		e.submit(w, native{}, func() (*batch, *problem) { return e.readContentBatch(r, m) },
+		e.submit(w, r, native{}, func() (*batch, *problem) { return e.readContentBatch(r, m) },
 			func(b *batch) any { return contentBatch(b) })
 	case wire.MethodCountTokens:
 		e.countTokens(w, r, m)

@@ -48,6 +48,17 @@ type malformedAnswer struct {
 	how string // one of malformations
 }
 
+// batchCourse is what goes wrong with a batch after its submission. One of them is set.
+type batchCourse struct {
+	Fail       string `json:"fail,omitempty"`       // why it fails as a whole
+	Expire     int    `json:"expire,omitempty"`     // it expires before so many items, the last ones, have an answer
+	Cancel     int    `json:"cancel,omitempty"`     // somebody cancels it before so many items have an answer
+	Repeat     int    `json:"repeat,omitempty"`     // so many results come twice
+	Unknown    int    `json:"unknown,omitempty"`    // so many results are of items that nobody sent
+	CutResults int    `json:"cutResults,omitempty"` // the first so many readings of the results are cut off
+}
+
+func (batchCourse) inStream(int) bool   { return false }
 func (errorStatus) inStream(int) bool   { return false }
 func (hanging) inStream(int) bool       { return false }
 func (cutOff) inStream(int) bool        { return true }
@@ -67,8 +78,8 @@ func (f *fault) words() string {
 	return scriptedFault
 }
 
-func readFault(n yaml.Node) fault {
-	m := n.Map(faultBlock().Names()...)
+func readFault(n yaml.Node, block yaml.Block) fault {
+	m := n.Map(block.Names()...)
 	f := fault{message: m.Get("message").Str(), first: int64(m.Get("first").Int(1, math.MaxInt32)), after: -1}
 	if v := m.Get("after"); !v.IsZero() {
 		f.after = v.Int(0, math.MaxInt32)
@@ -92,7 +103,7 @@ func readFault(n yaml.Node) fault {
 		m.Key("retryAfter").Errorf("leave it out, or give a `status`", "`retryAfter` is a header of answers with a status of errors")
 	}
 	if m.IsMapping() && f.kind == nil {
-		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")
+		n.Errorf("", "a fault is one of %s", listed(block.Some))
 	}
 	return f
 }
@@ -114,6 +125,8 @@ func readFaultKind(key string, v yaml.Node, retryAfter time.Duration) faultKind 
 		} else if v.Bool() {
 			return malformedAnswer{"json"}
 		}
+	case "fail", "expire", "cancel", "repeat", "unknown", "cutResults":
+		return readCourse(key, v)
 	case "hang":
 		if v.Bool() {
 			return hanging{}
@@ -126,11 +139,27 @@ func readFaultKind(key string, v yaml.Node, retryAfter time.Duration) faultKind 
 	return nil
 }
 
-// fault returns the fault for the n-th match, nil for none. With `first`, a fault applies to the first
-// matches of its rule; with `rate`, to that share; otherwise to all.
-func (r *rule) fault(rng *rand.Rand, n int64) *fault {
-	for i := range r.faults {
-		f := &r.faults[i]
+func readCourse(key string, v yaml.Node) (c batchCourse) {
+	if key == "fail" {
+		if c.Fail = v.Str(); c.Fail == "" {
+			v.Errorf("say why it fails", "`fail` is the reason that the service gives")
+		}
+		return c
+	}
+	*map[string]*int{
+		"expire": &c.Expire, "cancel": &c.Cancel, "repeat": &c.Repeat, "unknown": &c.Unknown, "cutResults": &c.CutResults,
+	}[key] = v.Int(1, math.MaxInt32)
+	return c
+}
+
+// fault returns the fault for the n-th match, nil for none.
+func (r *rule) fault(rng *rand.Rand, n int64) *fault { return drawFault(r.faults, rng, n) }
+
+// drawFault returns the fault for the n-th request, nil for none. With `first`, a fault applies to the first requests; with `rate`, to
+// that share; otherwise to all.
+func drawFault(faults []fault, rng *rand.Rand, n int64) *fault {
+	for i := range faults {
+		f := &faults[i]
 		if f.first > 0 && n > f.first || f.rate != nil && rng.Float64() >= *f.rate {
 			continue
 		}
@@ -158,6 +187,7 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, i
 		panic(http.ErrAbortHandler)
 	case endlessStream:
 		w.Header().Set("Content-Type", jsonType)
+	case batchCourse: // the submission succeeds
 	case malformedAnswer:
 		w.Header().Set("Content-Type", jsonType)
 		_, _ = w.Write([]byte(in.malformed(kind.how)))
@@ -195,6 +225,6 @@ func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next 
 		}
 		s.raw(lead + s.before + next[:len(next)/2])
 		panic(http.ErrAbortHandler)
-	case errorStatus, hanging: // never in a stream: misbehave carries them out
+	case errorStatus, hanging, batchCourse: // never in a stream: misbehave carries them out
 	}
 }

@@ -98,7 +98,7 @@ func (e *Emulator) checkOtherKey(r *http.Request) *problem {
 	if token, ok := bearer(r); ok {
 		key = token
 	}
-	if isItem(r) || e.opts.Key == "" || key == e.opts.Key || key != "" && e.auth.good(key) {
+	if itemOf(r) != nil || e.opts.Key == "" || key == e.opts.Key || key != "" && e.auth.good(key) {
 		return nil
 	}
 	return &problem{

@@ -115,7 +115,7 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 
 // serve answers a validated request.
 func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
-	if q.stream && isItem(r) {
+	if q.stream && itemOf(r) != nil {
 		q.form.fail(w, badRequest("stream: an answer in a batch cannot be streamed"))
 		return
 	}
@@ -128,7 +128,9 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 		return
 	}
 	if rule.raw != nil {
-		e.raw(w, r, rule, rule.fault(rng, n), q)
+		f := rule.fault(rng, n)
+		e.billUnless(f, r, q)
+		e.raw(w, r, rule, f, q)
 		return
 	}
 	answer, err := e.answer(q, rule, rng)
@@ -139,6 +141,7 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 		return
 	}
 	f := rule.fault(rng, n)
+	e.billUnless(f, r, q)
 	answer.odd = e.opts.Script.odd(rule, rng)
 	answer.id = strconv.FormatUint(rng.Uint64(), 16)
 	switch {
@@ -186,7 +189,7 @@ func (s *Script) odd(ru *rule, rng *rand.Rand) bool {
 
 // wait sleeps for d. It returns false when the client has gone. Nobody waits for an item of a batch.
 func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
-	if d <= 0 || isItem(r) {
+	if d <= 0 || itemOf(r) != nil {
 		return true
 	}
 	timer := time.NewTimer(d)

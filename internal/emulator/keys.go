@@ -18,6 +18,7 @@ func key(name string, is yaml.Shape, doc string) yaml.Key {
 func scriptBlock() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("rules", yaml.List(ruleBlock().Shape()), "The first rule that matches answers; without a match comes a deterministic echo."),
+		key("batch", batchBlock().Shape(), "How batches go; without it, a batch has ended when it is first asked for."),
 		key("usage", yaml.Bool, "Whether answers carry usageMetadata."),
 		key(
 			"unknownFields", yaml.Number(0, 1),
@@ -132,18 +133,48 @@ var malformations = []string{"json", "html", "empty", "type", "none", "error"}
 func faultBlock() yaml.Block {
 	return yaml.Block{
 		Some: []string{"status", "hang", "cut", "endless", "malformed"},
-		Keys: []yaml.Key{
-			key("status", yaml.Int(400, 599), "An HTTP status."),
-			key("message", yaml.Text, "The message of the error."),
-			key("retryAfter", yaml.Duration, "When to try again."),
-			key("hang", yaml.Bool, "The answer never comes."),
-			key("cut", yaml.Bool, "The connection breaks within the answer."),
+		Keys: slices.Concat(replyFaults(), []yaml.Key{
 			key("endless", yaml.Either(yaml.Bool, yaml.Duration), "The answer never ends; a duration is the time between two pieces."),
 			key("after", yaml.Int(0, math.MaxInt32), "The fault comes after N chunks of a stream."),
-			key("malformed", yaml.Either(yaml.Bool, yaml.Word(malformations...)), "What is wrong with the answer."),
-			key("rate", yaml.Number(0, 1), "The share of requests that it hits."),
-			key("first", yaml.Int(1, math.MaxInt32), "It hits only the first N requests."),
-		},
+		}),
+	}
+}
+
+// replyFaults are what can go wrong with any reply, and when.
+func replyFaults() []yaml.Key {
+	return []yaml.Key{
+		key("status", yaml.Int(400, 599), "An HTTP status."),
+		key("message", yaml.Text, "The message of the error."),
+		key("retryAfter", yaml.Duration, "When to try again."),
+		key("hang", yaml.Bool, "The answer never comes."),
+		key("cut", yaml.Bool, "The connection breaks within the answer."),
+		key("malformed", yaml.Either(yaml.Bool, yaml.Word(malformations...)), "What is wrong with the answer."),
+		key("rate", yaml.Number(0, 1), "The share of requests that it hits."),
+		key("first", yaml.Int(1, math.MaxInt32), "It hits only the first N requests."),
+	}
+}
+
+func batchBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("after", yaml.Duration, "How long a batch takes."),
+		key("polls", yaml.Int(0, math.MaxInt32), "How many questions for its state find it open."),
+		key("shuffle", yaml.Bool, "Whether its results come in another order than its items."),
+		key("faults", yaml.List(batchFaultBlock().Shape()), "What goes wrong with submissions, and with the batches that they make."),
+	}}
+}
+
+func batchFaultBlock() yaml.Block {
+	n := yaml.Int(1, math.MaxInt32)
+	return yaml.Block{
+		Some: []string{"status", "hang", "cut", "malformed", "fail", "expire", "cancel", "repeat", "unknown", "cutResults"},
+		Keys: slices.Concat(replyFaults(), []yaml.Key{
+			key("fail", yaml.Text, "The batch fails as a whole, for this reason."),
+			key("expire", n, "It expires before its last N items have an answer."),
+			key("cancel", n, "Somebody cancels it before its last N items have an answer."),
+			key("repeat", n, "Its first N results come twice."),
+			key("unknown", n, "N results are of items that nobody sent."),
+			key("cutResults", n, "The first N readings of its results end in the middle."),
+		}),
 	}
 }
 

@@ -323,8 +323,8 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 		Dimensions integer      `json:"dimensions"`
 	}
 	p := e.checkOtherKey(r)
+	var body []byte
 	if p == nil {
-		var body []byte
 		if body, p = readBody(r); p == nil {
 			p = decode(body, &in)
 		}
@@ -348,6 +348,7 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.count(r, servedEmbeddings)
+	e.bill(r, m, body)
 	n := (len(strings.Join(in.Input, "")) + 3) / 4
 	reply(w, map[string]any{
 		"object": "list", "model": m.ID(), "data": data, "usage": map[string]int{"prompt_tokens": n, "total_tokens": n},

@@ -29,6 +29,36 @@ type Script struct {
 	listsFields   bool    // requests may only have the service's own fields and these
 	fields        []string
 	sum           string
+	batch         batchScript
+}
+
+// batchScript is how batches go.
+type batchScript struct {
+	after   time.Duration // they take at least this long
+	polls   int           // they are open for this many questions
+	shuffle bool          // results come in another order
+	faults  []fault
+}
+
+// progress is how many items of an open batch are done.
+func (s *batchScript) progress(b *batch, now time.Time) int {
+	part := 1.0
+	if s.after > 0 {
+		part = min(part, float64(now.Sub(b.Created))/float64(s.after))
+	}
+	if s.polls > 0 {
+		part = min(part, float64(b.Asked)/float64(s.polls+1))
+	}
+	return int(part * float64(b.Items))
+}
+
+func readBatch(n yaml.Node) batchScript {
+	m := n.Map(batchBlock().Names()...)
+	s := batchScript{after: m.Get("after").Duration(), polls: m.Get("polls").Int(0, math.MaxInt32), shuffle: m.Get("shuffle").Bool()}
+	for _, item := range m.Get("faults").Seq() {
+		s.faults = append(s.faults, readFault(item, batchFaultBlock()))
+	}
+	return s
 }
 
 // Sum returns the SHA-256 digest of the script's text, in hex.
@@ -82,6 +112,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	if v := m.Get("requestFields"); !v.IsZero() {
 		s.listsFields, s.fields = true, v.Strings()
 	}
+	s.batch = readBatch(m.Get("batch"))
 	for _, n := range m.Get("rules").Seq() {
 		s.rules = append(s.rules, readRule(n))
 	}
@@ -126,7 +157,7 @@ func readRule(n yaml.Node) *rule {
 	stream := m.Get("stream").Map(streamBlock().Names()...)
 	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
 	for _, item := range m.Get("faults").Seq() {
-		r.faults = append(r.faults, readFault(item))
+		r.faults = append(r.faults, readFault(item, faultBlock()))
 	}
 	return r
 }
