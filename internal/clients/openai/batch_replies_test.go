@@ -1,11 +1,16 @@
 package openai
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -86,6 +91,30 @@ func TestRepliesOfABatch(t *testing.T) {
 		"n": `status 404: {"detail": "Not Found"}; check ` + "`protocol` and `baseUrl`" +
 			` of the service: it has nothing at /v1/chat/completions`,
 	})
+}
+
+// An item fails as a live call does, whatever the service says.
+func TestAnItemFailsAsALiveCallDoes(t *testing.T) {
+	t.Parallel()
+	all := refusals()
+	maps.Copy(all, brokenAnswers())
+	for name, test := range all {
+		if !json.Valid([]byte(test.body)) {
+			continue // which cannot be in a line
+		}
+		live := New(wire.Server{BaseURL: "http://service.invalid", Key: canary, Transport: &replies.Canned{
+			Status: test.status, Body: []byte(test.body), Header: test.header,
+		}})
+		_, want := live.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m"}})
+		text := line("a", fmt.Sprintf(`{"status_code": %d, "body": %s}`, test.status, test.body), "null")
+		batched := New(wire.Server{BaseURL: "http://service.invalid", Key: canary, Transport: &replies.Canned{Body: []byte(text)}})
+		got, failure := collect(t, batched, "f1")
+		if failure != nil {
+			t.Fatal(name, failure)
+		}
+		_, err := batched.Read(&eval.Call{Request: eval.Request{Model: "m"}}, &got[0])
+		expect.Same(t, name, eval.AsError(err), eval.AsError(want), cmpopts.IgnoreFields(eval.Error{}, "RetryAfter")) // which a header has
+	}
 }
 
 // Whatever a file of results is, the lines before a broken one count, and the error says which one it is.
