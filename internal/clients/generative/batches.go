@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -18,24 +19,38 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-var _ wire.Batcher = (*Client)(nil)
+var _ wire.EmbedBatcher = (*Client)(nil)
 
 // Bounds are what one batch may hold. The vendor takes 20 MB inside a request.
 func (c *Client) Bounds() wire.BatchBounds { return wire.BatchBounds{Items: 10_000, Bytes: 19_000_000} }
 
 // Item is a call as one of the requests of a batch.
 func (c *Client) Item(id string, call *eval.Call) ([]byte, error) {
+	return c.item(id, wire.OnOneLine(requestBody(&call.Request)))
+}
+
+// ItemEmbed is a call for the embedding of one text as one of the requests of a batch.
+func (c *Client) ItemEmbed(id string, call *eval.EmbedCall) ([]byte, error) {
+	if len(call.Texts) != 1 {
+		return nil, c.Unsendable(fmt.Errorf("an item of a batch embeds one text, and not %d", len(call.Texts)))
+	}
+	return c.item(id, appendEmbedRequest(nil, call.Model, call.Texts[0]))
+}
+
+func (c *Client) item(id string, body []byte) ([]byte, error) {
 	if c.Server.Path != "" {
 		return nil, c.NoBatches()
 	}
-	body := wire.OnOneLine(requestBody(&call.Request))
 	return wire.Object("request", json.RawMessage(body), "metadata", wire.Object("key", wire.Quoted(id))), nil
 }
 
 // Submit sends a batch once.
 func (c *Client) Submit(ctx context.Context, b *wire.OutgoingBatch) (*wire.BatchState, error) {
-	at := c.method(b.First.APIVersion, b.First.Model, "batchGenerateContent")
-	return c.Create(ctx, wire.Question{URL: at, Items: &wire.Upload{
+	method := "batchGenerateContent"
+	if b.Embeds {
+		method = "asyncBatchEmbedContent"
+	}
+	return c.Create(ctx, wire.Question{URL: c.method(b.First.APIVersion, b.First.Model, method), Items: &wire.Upload{
 		Batch: b, ContentType: "application/json", Array: true,
 		Before: `{"batch":{"display_name":` + string(wire.Quoted(b.Key)) + `,"input_config":{"requests":{"requests":[`, After: "]}}}}",
 	}}, func(raw json.RawMessage) (*wire.BatchState, error) {
@@ -112,6 +127,15 @@ func (c *Client) Replies(ctx context.Context, first *eval.Call, state *wire.Batc
 // Read reads the reply to a call.
 func (c *Client) Read(call *eval.Call, reply *wire.BatchReply) (*eval.Response, error) {
 	return c.ReadReply(reply, c.method(call.APIVersion, call.Model, wire.MethodGenerate), format)
+}
+
+// ReadEmbed reads the reply to a call for embeddings.
+func (c *Client) ReadEmbed(call *eval.EmbedCall, reply *wire.BatchReply) ([][]float64, error) {
+	var answer embeddings
+	if err := reply.Decode(&answer); err != nil {
+		return nil, err
+	}
+	return answer.vectors(reply.Body, len(call.Texts))
 }
 
 // inlined yields the replies inside of an operation.

@@ -235,6 +235,41 @@ func TestRepliesOfABatch(t *testing.T) {
 	}
 }
 
+// Embeddings have batches of their own, with a text each.
+func TestEmbeddingsInABatch(t *testing.T) {
+	t.Parallel()
+	var body string
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		if body += r.URL.Path + " " + string(data); r.Method == http.MethodPost {
+			_, _ = io.WriteString(w, running("BATCH_STATE_PENDING", ""))
+			return
+		}
+		_, _ = io.WriteString(w, `{"name":"batches/b1","response":{"inlinedResponses":{"inlinedResponses":[{"metadata":{"key":"a"},`+
+			`"response":{"embedding":{"values":[0.5,-1]}}},{"metadata":{"key":"b"},"error":{"code":3,"message":"no"}}]}}}`)
+	}, nil)
+	call := &eval.EmbedCall{Model: "embedding-001", Texts: []string{"hi"}}
+	item, err := c.ItemEmbed("a", call)
+	expect.OK(t, err)
+	b := outgoing(string(item) + "\n")
+	b.Embeds = true
+	_, err = c.Submit(t.Context(), b)
+	expect.OK(t, err)
+	expect.Same(t, "the request", body, `/v1/models/svc-pro:asyncBatchEmbedContent {"batch":{"display_name":"run \"1\"","input_config":`+
+		`{"requests":{"requests":[{"request":{"model":"models/embedding-001","content":{"parts":[{"text":"hi"}]}},"metadata":{"key":"a"}} ]}}}}`)
+	var got []string
+	for reply, err := range c.Replies(t.Context(), hello(), &wire.BatchState{ID: "batches/b1", Results: []string{"batches/b1"}}) {
+		expect.OK(t, err)
+		vectors, err := c.ReadEmbed(call, reply)
+		got = append(got, fmt.Sprint(reply.Item, vectors, err))
+	}
+	expect.Same(t, "the replies", got, []string{"a[[0.5 -1]] <nil>", "b[] 400 INVALID_ARGUMENT: no"})
+	call.Texts = []string{"a", "b"}
+	if _, err := c.ItemEmbed("a", call); err == nil {
+		t.Error("two texts are one item")
+	}
+}
+
 // FuzzBatch reads results inside of an operation, and those of a file.
 func FuzzBatch(f *testing.F) {
 	good := strings.Replace(answerOfA, "Hello", "KEY", 1)

@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	_ wire.Batcher = (*Client)(nil)
-	_ wire.Batcher = (*ResponsesClient)(nil)
+	_ wire.EmbedBatcher = (*Client)(nil)
+	_ wire.Batcher      = (*ResponsesClient)(nil)
 )
 
 // Bounds are what one batch may hold: a little less than the 200 MB of the vendor.
@@ -27,20 +27,40 @@ func (c common) Bounds() wire.BatchBounds { return wire.BatchBounds{Items: 50_00
 
 // Item is a call as a line of the file with a batch.
 func (c common) Item(id string, call *eval.Call) ([]byte, error) {
-	if c.Server.Path != c.path {
-		return nil, c.NoBatches()
-	}
 	body, err := c.ItemBody(call, c.protocol)
 	if err != nil {
 		return nil, err
 	}
+	return c.item(id, c.path, body)
+}
+
+// ItemEmbed is a call for embeddings as a line of the file with a batch.
+func (c *Client) ItemEmbed(id string, call *eval.EmbedCall) ([]byte, error) {
+	return c.item(id, embeddingsPath, wire.EmbedBody(call))
+}
+
+const embeddingsPath = "embeddings"
+
+func (c common) item(id, path string, body []byte) ([]byte, error) {
+	if c.Server.Path != c.path {
+		return nil, c.NoBatches()
+	}
 	return wire.Object(
-		"custom_id", wire.Quoted(id), "method", wire.Quoted("POST"), "url", wire.Quoted(c.endpoint()), "body", json.RawMessage(body),
+		"custom_id", wire.Quoted(id), "method", wire.Quoted("POST"), "url", endpoint(path), "body", json.RawMessage(body),
 	), nil
 }
 
 // endpoint is the path of the calls in a batch. The vendor has it below its own address, whatever the base address is.
-func (c common) endpoint() string { return "/v1/" + c.path }
+func endpoint(path string) json.RawMessage { return wire.Quoted("/v1/" + path) }
+
+// ReadEmbed reads the reply to a call for embeddings.
+func (c *Client) ReadEmbed(call *eval.EmbedCall, reply *wire.BatchReply) ([][]float64, error) {
+	var answer embeddings
+	if err := reply.Decode(&answer); err != nil {
+		return nil, err
+	}
+	return answer.vectors(len(call.Texts))
+}
 
 // Submit sends a batch once: a file with its items, and then what to do with it. A file without a batch costs nothing.
 func (c common) Submit(ctx context.Context, b *wire.OutgoingBatch) (*wire.BatchState, error) {
@@ -48,8 +68,12 @@ func (c common) Submit(ctx context.Context, b *wire.OutgoingBatch) (*wire.BatchS
 	if err != nil {
 		return nil, wire.NotCreated(err)
 	}
+	path := c.path
+	if b.Embeds {
+		path = embeddingsPath
+	}
 	body := wire.Object(
-		"input_file_id", wire.Quoted(file), "endpoint", wire.Quoted(c.endpoint()), "completion_window", wire.Quoted("24h"),
+		"input_file_id", wire.Quoted(file), "endpoint", endpoint(path), "completion_window", wire.Quoted("24h"),
 		"metadata", wire.Object("evalrun", wire.Quoted(b.Key)),
 	)
 	return c.Create(ctx, wire.Question{URL: c.URL("batches", ""), Body: body}, c.batch)
@@ -173,11 +197,11 @@ func itemReply(f wire.Fields) (*wire.BatchReply, error) {
 
 // itemError is the error of an item that was not answered.
 func itemError(raw json.RawMessage) *eval.Error {
-	e := wire.ErrorIn(raw)
+	e := wire.ErrorIn(wire.Object("error", raw))
 	switch e.Code {
 	case "batch_expired":
 		return wire.ItemExpired()
-	case "batch_cancelled":
+	case "batch_cancelled", "batch_canceled":
 		return wire.ItemCanceled()
 	}
 	return e

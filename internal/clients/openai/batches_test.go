@@ -263,6 +263,41 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	t.Error("an endless list ends without an error")
 }
 
+// Embeddings have batches of their own, whose items and replies are those of a live call.
+func TestEmbeddingsInABatch(t *testing.T) {
+	t.Parallel()
+	good := `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1]}],"model":"m","usage":{"prompt_tokens":1}}`
+	at, asked := replies.Routes(t, canary, map[string]string{
+		"POST /v1/files": `{"id":"file-1"}`, "POST /v1/batches": created, "POST /v1/embeddings": good,
+		answersAt: line("a", `{"status_code":200,"body":`+good+"}", "null") + line("b", "null", `{"code":"batch_expired"}`) +
+			line("c", `{"status_code":200,"body":{"data":[{"embedding":null}]}}`, "null"),
+	})
+	c := client(at)
+	call := &eval.EmbedCall{Model: "m", Texts: []string{"hi"}}
+	item, err := c.ItemEmbed("a", call)
+	expect.OK(t, err)
+	want := `{"custom_id":"a","method":"POST","url":"/v1/embeddings","body":` + string(wire.EmbedBody(call)) + "}"
+	expect.Same(t, "the item", string(item), want)
+	b := outgoing(string(item))
+	b.Embeds = true
+	_, err = c.Submit(t.Context(), b)
+	expect.OK(t, err)
+	live, err := c.Embed(t.Context(), call)
+	expect.OK(t, err)
+	got, failure := collect(t, c, "f1")
+	if failure != nil || len(got) != 3 || len(asked()) != 4 {
+		t.Fatal(got, failure, asked())
+	}
+	vectors, err := c.ReadEmbed(call, &got[0])
+	expect.OK(t, err)
+	expect.Same(t, "the vectors", vectors, live)
+	for i, kind := range map[int]eval.ErrorKind{1: eval.KindTransport, 2: eval.KindMalformed} {
+		if _, err := c.ReadEmbed(call, &got[i]); err == nil || eval.AsError(err).Kind != kind {
+			t.Errorf("%s: got %v, want an error of kind %s", got[i].Item, err, kind)
+		}
+	}
+}
+
 // endless is a line of items again and again.
 type endless struct{ line string }
 

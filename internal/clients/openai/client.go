@@ -97,17 +97,24 @@ func (c *Client) fix(message string) string {
 
 // Embed returns one vector per text, all of the same length.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	var answer struct {
-		Data []struct {
-			Index     *int       `json:"index"`
-			Embedding []*float64 `json:"embedding"`
-		} `json:"data"`
-	}
-	q := wire.Question{URL: c.URL("embeddings", call.Model), Body: wire.EmbedBody(call), Timing: &call.Timing}
+	var answer embeddings
+	q := wire.Question{URL: c.URL(embeddingsPath, call.Model), Body: wire.EmbedBody(call), Timing: &call.Timing}
 	if _, err := c.Ask(ctx, q, &answer); err != nil {
 		return nil, err
 	}
-	lists := make([][]*float64, len(call.Texts))
+	return answer.vectors(len(call.Texts))
+}
+
+type embeddings struct {
+	Data []struct {
+		Index     *int       `json:"index"`
+		Embedding []*float64 `json:"embedding"`
+	} `json:"data"`
+}
+
+// vectors reads the embeddings of n texts.
+func (answer *embeddings) vectors(n int) ([][]float64, error) {
+	lists := make([][]*float64, n)
 	for i, d := range answer.Data {
 		if d.Index != nil { // some servers send no index
 			i = *d.Index

@@ -16,6 +16,8 @@ type OutgoingBatch struct {
 	// First is a call of the batch. It says which model the batch is for, and in which version of the API.
 	First *eval.Call
 	Items int
+	// Embeds: the items are those of EmbedBatcher.
+	Embeds bool
 	// Open opens the items from their beginning: a line each, as Item wrote it. Size is their length in bytes.
 	Open func() (io.ReadCloser, error)
 	Size int64
@@ -74,4 +76,13 @@ type Batcher interface {
 	Replies(ctx context.Context, first *eval.Call, state *BatchState) iter.Seq2[*BatchReply, error]
 	// Read reads the reply to a call.
 	Read(call *eval.Call, reply *BatchReply) (*eval.Response, error)
+}
+
+// EmbedBatcher embeds texts in batches too.
+type EmbedBatcher interface {
+	Batcher
+	// ItemEmbed is a call for embeddings as a line of a batch, as in Item. The call has one text: items of some vendors have no more.
+	ItemEmbed(id string, call *eval.EmbedCall) ([]byte, error)
+	// ReadEmbed reads the reply to a call for embeddings.
+	ReadEmbed(call *eval.EmbedCall, reply *BatchReply) ([][]float64, error)
 }

@@ -51,6 +51,14 @@ func (c *Caller) ReadReply(reply *BatchReply, at string, form AnswerFormat) (*ev
 	return c.answer(resp, err, at, form)
 }
 
+// Decode decodes a reply that is no answer of a model. It returns the error of the item, or the one in the reply.
+func (r *BatchReply) Decode(v any) error {
+	if r.Error != nil {
+		return r.Error
+	}
+	return DecodeReply(r.Body, v)
+}
+
 // Upload is a batch as the body of a request. It streams the items.
 type Upload struct {
 	Batch         *OutgoingBatch

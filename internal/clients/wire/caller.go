@@ -308,14 +308,19 @@ func (c *Caller) Ask(ctx context.Context, q Question, v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return data, DecodeReply(data, v)
+}
+
+// DecodeReply decodes the reply to a question. It returns an error that the reply contains.
+func DecodeReply(data []byte, v any) error {
 	if err := Decodable(data); err != nil {
-		return nil, err
+		return err
 	}
 	var f Fields
 	if json.Unmarshal(data, &f) == nil && (HasError(f["error"]) || f.isBareError("data", "id", "input_tokens")) {
-		return nil, ErrorIn(data)
+		return ErrorIn(data)
 	}
-	return data, Decode(data, v)
+	return Decode(data, v)
 }
 
 // maxAnswer bounds the JSON values of an answer to a prompt.
