@@ -475,36 +475,47 @@ func writeLine(w io.Writer, v any) error {
 	return err
 }
 
-// sendResults sends the results of a batch, a line each; nil leaves one out.
+// sendResults sends the results of a batch, a line each. show returns nil for one that is left out.
 func (e *Emulator) sendResults(w http.ResponseWriter, in answerWriter, b *batch, show func(*batchResult) any) {
 	cut, p := e.cutsOff(b)
 	if p != nil {
 		in.fail(w, p)
 		return
 	}
+	e.writeResults(w, b, cut, "", "\n", show)
+}
+
+// writeResults writes the results of a batch, with a text between and after them. Cut off, they end in the middle of one.
+func (e *Emulator) writeResults(w io.Writer, b *batch, cut bool, between, after string, show func(*batchResult) any) (whole bool) {
 	n, end := 0, -1
-	each := func(do func(line any) error) error {
-		return e.eachResult(b, func(one *batchResult) error {
+	each := func(do func(line []byte) error) {
+		err := e.eachResult(b, func(one *batchResult) error {
 			if line := show(one); line != nil {
-				return do(line)
+				return do(encoded(line))
 			}
 			return nil
 		})
+		if err != nil && end < 0 { // of the disk, or the client has gone
+			panic(http.ErrAbortHandler)
+		}
 	}
 	if cut {
-		_ = each(func(any) error { n++; return nil }) // an error comes again below
-		end = n / 2
+		each(func([]byte) error { n++; return nil })
+		n, end = 0, n/2
 	}
-	n = 0
-	_ = each(func(line any) error { // the client may have gone
+	each(func(line []byte) error {
+		if n > 0 {
+			line = append([]byte(between), line...)
+		}
 		if n == end {
-			half := encoded(line)
-			_, _ = w.Write(half[:len(half)/2])
+			_, _ = w.Write(line[:len(line)/2])
 			return io.EOF
 		}
 		n++
-		return writeLine(w, line)
+		_, err := w.Write(append(line, after...))
+		return err
 	})
+	return !cut
 }
 
 // eachItem yields the items of a list in a JSON object, without reading all of it first.

@@ -175,37 +175,31 @@ func contentBatch(b *batch) map[string]any {
 	return out
 }
 
-// showContentBatch shows a batch, with its responses if it has succeeded.
 func (e *Emulator) showContentBatch(w http.ResponseWriter, r *http.Request) {
 	b, p := e.change(batchesGenerative, r.PathValue("id"), e.askBatch)
+	cut := false
+	if p == nil && b.End == endCompleted {
+		cut, p = e.cutsOff(&b)
+	}
 	if p != nil {
 		fail(w, p)
 		return
 	}
-	out := contentBatch(&b)
-	if b.End == endCompleted {
-		var all []any
-		err := e.eachResult(&b, func(one *batchResult) error {
-			all = append(all, contentResult(one))
-			return nil
-		})
-		if err != nil {
-			fail(w, internal(err))
-			return
-		}
-		out["response"] = map[string]any{"inlinedResponses": map[string]any{"inlinedResponses": all}}
-		cut, p := e.cutsOff(&b)
-		switch {
-		case p != nil:
-			fail(w, p)
-			return
-		case cut:
-			body := encoded(out)
-			_, _ = w.Write(body[:len(body)/2])
-			return
-		}
+	w.Header().Set("Content-Type", jsonType)
+	e.writeContentBatch(w, &b, cut)
+}
+
+// writeContentBatch writes a batch, with its responses if it has succeeded.
+func (e *Emulator) writeContentBatch(w io.Writer, b *batch, cut bool) {
+	text := encoded(contentBatch(b))
+	if b.End != endCompleted {
+		_, _ = w.Write(text)
+		return
 	}
-	reply(w, out)
+	_, _ = io.WriteString(w, string(text[:len(text)-1])+`,"response":{"inlinedResponses":{"inlinedResponses":[`)
+	if e.writeResults(w, b, cut, ",", "", contentResult) {
+		_, _ = io.WriteString(w, "]}}}")
+	}
 }
 
 func contentResult(one *batchResult) any {
@@ -236,15 +230,21 @@ func (e *Emulator) listContentBatches(w http.ResponseWriter, r *http.Request) {
 		fail(w, p)
 		return
 	}
-	out := struct {
-		Operations []any  `json:"operations,omitempty"`
-		Next       string `json:"nextPageToken,omitempty"`
-	}{}
-	for i := range all[from:to] {
-		out.Operations = append(out.Operations, contentBatch(&all[from+i]))
+	w.Header().Set("Content-Type", jsonType)
+	if from == to { // an empty list is left out in this protocol
+		_, _ = io.WriteString(w, "{}")
+		return
 	}
+	_, _ = io.WriteString(w, `{"operations":[`)
+	for i := from; i < to; i++ {
+		if i > from {
+			_, _ = io.WriteString(w, ",")
+		}
+		e.writeContentBatch(w, &all[i], false)
+	}
+	next := "]}"
 	if to < len(all) {
-		out.Next = "from-" + strconv.Itoa(to)
+		next = `],"nextPageToken":"from-` + strconv.Itoa(to) + `"}`
 	}
-	reply(w, out)
+	_, _ = io.WriteString(w, next)
 }

@@ -320,3 +320,53 @@ func TestABatchOfABadFileFails(t *testing.T) {
 		expect.Same(t, "failures", b["error_file_id"], any(nil))
 	}
 }
+
+// Batches of the other endpoints are answered by these.
+func TestBatchesOfOtherEndpoints(t *testing.T) {
+	t.Parallel()
+	e := New(Options{})
+	for endpoint, test := range map[string]struct{ body, want string }{
+		"/v1/responses":  {`{"model": "svc-pro", "input": "hello"}`, `"text":"hello"`},
+		"/v1/embeddings": {`{"model": "embedding-001", "input": ["a", "b"]}`, `"object":"embedding"`},
+	} {
+		line := fmt.Sprintf(`{"custom_id": "a", "method": "POST", "url": %q, "body": %s}`, endpoint, test.body)
+		b := submitFile(t, e, "/v1", endpoint, line, strings.Replace(line, `"a"`, `"b"`, 1))
+		b = told(t, e, "GET", "/v1/batches/"+b["id"].(string), "", "")
+		_, results := tell(t, e, "GET", "/v1/files/"+b["output_file_id"].(string)+"/content", "", "")
+		if strings.Count(results, "\n") != 2 || !strings.Contains(results, test.want) {
+			t.Errorf("%s: got %s, want %s in it", endpoint, results, test.want)
+		}
+		status, input := tell(t, e, "GET", "/v1/files/"+b["input_file_id"].(string)+"/content", "", "")
+		if status != http.StatusOK || !strings.HasPrefix(input, line) {
+			t.Errorf("got %d %s, want the file that was uploaded", status, input)
+		}
+	}
+	stats := e.Stats()
+	for name, want := range map[string]int64{servedAnswers: 4, servedTwice: 2, servedEmbeddings: 0, servedResponses: 0} {
+		expect.Same(t, name, stats[name], want)
+	}
+}
+
+// A page of a list goes on after the last batch of the page before.
+func TestListsOfBatchesHavePages(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]struct{ size, after, rest string }{
+		"openai": {"?limit=2", "&after=", "last_id"}, "anthropic": {"?limit=2", "&after_id=", "last_id"},
+		"generative": {"?pageSize=2", "&pageToken=", "nextPageToken"},
+	} {
+		e, f := New(Options{AnyModel: true}), batchFaces[name]
+		for range 3 {
+			told(t, e, "GET", f.submit(t, e, "a"), "", "")
+		}
+		first := told(t, e, "GET", f.list+page.size, "", "")
+		second := told(t, e, "GET", f.list+page.size+page.after+first[page.rest].(string), "", "")
+		list := "data"
+		if name == "generative" {
+			list = "operations"
+		}
+		expect.Same(t, name, []int{len(first[list].([]any)), len(second[list].([]any))}, []int{2, 1})
+		if status, _ := tell(t, e, "GET", f.list+strings.Replace(page.size, "2", "x", 1), "", ""); status != http.StatusBadRequest {
+			t.Errorf("%s: got %d for a page of x batches, want 400", name, status)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -357,4 +359,67 @@ func TestUnknownFieldsChangeNothingInAllProtocols(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, name, []string{got.Text(), got.Candidates[0].FinishReason}, []string{"fine", "STOP"})
 	})
+}
+
+// The clients of all protocols submit a batch, find it, and read the answers that the same calls get on their own.
+func TestClientsAnswerBatches(t *testing.T) {
+	t.Parallel()
+	server := start(t, `
+usage: true
+batch: {polls: 1, shuffle: true}
+rules:
+  - match: {text: busy}
+    faults: [{status: 503, message: later}]
+`, emulator.Options{AnyModel: true})
+	for name, c := range all(server.URL) {
+		t.Run(name, func(t *testing.T) {
+			b := c.(wire.Batcher)
+			calls := map[string]*eval.Call{}
+			var items bytes.Buffer
+			for i, text := range []string{"one", "two", "busy"} {
+				id := fmt.Sprintf("%s-%d", name, i)
+				calls[id] = &eval.Call{Request: asking(text, false)}
+				line, err := b.Item(id, calls[id])
+				expect.OK(t, err)
+				items.Write(append(line, '\n'))
+			}
+			first := calls[name+"-0"]
+			out := &wire.OutgoingBatch{Key: "run.1", First: first, Items: 3, Size: int64(items.Len()), Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(bytes.NewReader(items.Bytes())), nil
+			}}
+			state, err := b.Submit(t.Context(), out)
+			expect.OK(t, err)
+			for range 2 {
+				expect.Same(t, "phase", state.Phase, wire.BatchOpen)
+				state, err = b.State(t.Context(), first, state.ID)
+				expect.OK(t, err)
+			}
+			expect.Same(t, "phase", state.Phase, wire.BatchEnded)
+			for listed, err := range b.List(t.Context(), first, time.Now()) {
+				expect.OK(t, err)
+				if listed.ID == state.ID {
+					expect.Same(t, "listed", *listed, *state)
+				}
+			}
+			n := 0
+			for reply, err := range b.Replies(t.Context(), first, state) {
+				n++
+				expect.OK(t, err)
+				got, err := b.Read(calls[reply.Item], reply)
+				live, want := c.Generate(t.Context(), calls[reply.Item])
+				if want == nil {
+					expect.OK(t, err)
+					expect.Same(t, "answer", got.Candidates[0].Text, live.Candidates[0].Text)
+					expect.Same(t, "usage", got.Usage, live.Usage)
+					continue
+				}
+				if err == nil || !strings.Contains(err.Error(), "later") || eval.AsError(err).Kind != eval.AsError(want).Kind {
+					t.Errorf("got %v, want %v as for a live call", err, want)
+				}
+			}
+			expect.Same(t, "replies", n, 3)
+		})
+	}
+	expect.Same(t, "served", strings.Join(server.Served(), ", "), "generateContent 3, chat/completions 3, responses 3, messages 3, "+
+		"batches 4, batch items 12, batch answers 8, batch duplicates 8")
 }
