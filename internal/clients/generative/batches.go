@@ -269,7 +269,7 @@ func (c *Client) operation(ctx context.Context, at string, each func(json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Close() //nolint:errcheck // it was only read
+	defer answer.Close()
 	op := &operation{decoder: json.NewDecoder(answer), piece: answer.Next, each: each}
 	err = op.read()
 	var known *eval.Error

@@ -91,7 +91,7 @@ func (c common) upload(ctx context.Context, b *wire.OutgoingBatch) (id string, e
 	var file struct {
 		ID wire.Word `json:"id"`
 	}
-	data, err := c.Ask(ctx, wire.Question{URL: c.URL("files", ""), Items: &wire.Upload{
+	data, err := c.AskPatiently(ctx, wire.Question{URL: c.URL("files", ""), Items: &wire.Upload{
 		Batch: b, ContentType: w.FormDataContentType(), Before: form.String()[:before], After: form.String()[before:],
 	}}, &file)
 	if err == nil && file.ID == "" {

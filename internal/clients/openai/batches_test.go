@@ -263,6 +263,48 @@ func TestBatchesAreListedSinceATime(t *testing.T) {
 	t.Error("an endless list ends without an error")
 }
 
+// A service that does not go on is given up, and one that goes on slowly is not.
+func TestAStalledBatchIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const patience = 300 * time.Millisecond
+	hang, slow := make(chan struct{}), patience/3
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch {
+		case r.URL.Path == "/v1/files":
+			_, _ = io.WriteString(w, `{"id":"file-1"}`)
+		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
+			for range 5 {
+				_, _ = io.WriteString(w, answered("a", "hello"))
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(slow)
+			}
+			if r.URL.Path == "/v1/files/f2/content" {
+				<-hang
+			}
+		default:
+			<-hang
+		}
+	}))
+	defer server.Close()
+	defer close(hang)
+	c := New(wire.Server{BaseURL: server.URL + "/v1", Key: canary, Patience: patience})
+	if got, err := collect(t, c, "f1"); err != nil || len(got) != 5 {
+		t.Errorf("got %d replies and %v from a slow service", len(got), err)
+	}
+	got, stalled := collect(t, c, "f2")
+	_, state := c.State(t.Context(), hello("a"), "b")
+	_, submit := c.Submit(t.Context(), outgoing("{}"))
+	if len(got) != 5 {
+		t.Errorf("got %d replies, want those before the end", len(got))
+	}
+	for what, err := range map[string]error{"results": stalled, "state": state, "submit": submit} {
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTimeout || e.Unsent {
+			t.Errorf("%s: got %+v, want the end of patience", what, e)
+		}
+	}
+}
+
 // Embeddings have batches of their own, whose items and replies are those of a live call.
 func TestEmbeddingsInABatch(t *testing.T) {
 	t.Parallel()

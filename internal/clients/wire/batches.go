@@ -66,6 +66,8 @@ type Upload struct {
 	Before, After string
 	// Array puts commas between the items instead of line breaks.
 	Array bool
+
+	patience *patience
 }
 
 // into makes the upload the body of a request. The caller closes it, also after the request was sent.
@@ -95,7 +97,7 @@ func (u *Upload) open() (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(strings.NewReader(u.Before), middle, strings.NewReader(u.After)), items}, nil
+	}{io.MultiReader(strings.NewReader(u.Before), &progressing{middle, u.patience}, strings.NewReader(u.After)), items}, nil
 }
 
 // commas puts a comma for each line break, and a blank for the last one, so that the length is the same.
@@ -167,10 +169,20 @@ func isRefusal(status int) bool {
 // AskBatch asks a question whose answer is a batch.
 func (c *Caller) AskBatch(ctx context.Context, q Question, read func(json.RawMessage) (*BatchState, error)) (*BatchState, error) {
 	var raw json.RawMessage
-	if _, err := c.Ask(ctx, q, &raw); err != nil {
+	if _, err := c.AskPatiently(ctx, q, &raw); err != nil {
 		return nil, err
 	}
 	return read(raw)
+}
+
+// AskPatiently is Ask for a question that may take long, and that is given up when there is no progress.
+func (c *Caller) AskPatiently(ctx context.Context, q Question, v any) ([]byte, error) {
+	ctx, p := c.patient(ctx)
+	defer p.end()
+	if q.Items != nil {
+		q.Items.patience = p
+	}
+	return c.Ask(ctx, q, v)
 }
 
 // NotABatch is the error for an answer that should be a batch.
@@ -243,7 +255,7 @@ func (c *Caller) RecentBelow(
 			at += "&" + cursor + "=" + url.QueryEscape(after)
 		}
 		var page modelList
-		if _, err := c.Ask(ctx, Question{URL: at}, &page); err != nil {
+		if _, err := c.AskPatiently(ctx, Question{URL: at}, &page); err != nil {
 			return nil, "", err
 		}
 		for _, raw := range page.Data {
@@ -262,29 +274,40 @@ func (c *Caller) RecentBelow(
 
 // LongAnswer is an answer of any length, to be read in pieces of at most MaxResponseBytes.
 type LongAnswer struct {
-	io.ReadCloser
+	io.Closer
 	conn *Conn
 	req  *http.Request
 	body io.Reader
 	left int
+	wait *patience
 }
 
 // Long asks for an answer of any length. The caller closes it.
 func (c *Caller) Long(ctx context.Context, at string) (*LongAnswer, error) {
+	ctx, wait := c.patient(ctx)
 	req, err := c.request(ctx, at, nil, "")
 	if err != nil {
+		wait.end()
 		return nil, err
 	}
 	resp, err := c.send(req)
 	if err != nil {
+		wait.end()
 		return nil, err
 	}
 	body, err := c.decoded(ctx, resp)
 	if err != nil {
 		_ = resp.Body.Close() // it was only read
+		wait.end()
 		return nil, c.bodyError(req, err)
 	}
-	return &LongAnswer{resp.Body, c.Conn, req, body, MaxResponseBytes}, nil
+	return &LongAnswer{resp.Body, c.Conn, req, &progressing{body, wait}, MaxResponseBytes, wait}, nil
+}
+
+// Close ends the request.
+func (a *LongAnswer) Close() {
+	_ = a.Closer.Close() // it was only read
+	a.wait.end()
 }
 
 // Next begins a piece.
@@ -314,7 +337,7 @@ func (c *Caller) RepliesAt(
 			yield(nil, err)
 			return
 		}
-		defer answer.Close() //nolint:errcheck // it was only read
+		defer answer.Close()
 		lines := bufio.NewReaderSize(answer.body, 64<<10)
 		for n := 1; ; n++ {
 			line, whole, err := readLine(lines)

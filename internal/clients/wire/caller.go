@@ -37,6 +37,8 @@ type Server struct {
 	// Resend says which thoughts go back in a conversation of chat completions.
 	Resend string
 	TLS    *tls.Config // Optional: replaces the certificates of the system
+	// Patience is how long a request for a batch may make no progress. Optional, default 10 minutes.
+	Patience time.Duration
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 

@@ -346,6 +346,8 @@ func refusedByProxy(req *http.Request) error {
 func contextError(ctx context.Context, err error) error {
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.Is(context.Cause(ctx), errStalled):
+		return eval.Errorf(eval.KindTimeout, "nothing moved for too long")
 	case errors.Is(ctx.Err(), context.Canceled):
 		return eval.Errorf(eval.KindCanceled, "canceled")
 	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
