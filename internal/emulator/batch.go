@@ -8,7 +8,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
@@ -518,46 +520,107 @@ func (e *Emulator) writeResults(w io.Writer, b *batch, cut bool, between, after 
 	return !cut
 }
 
-// eachItem yields the items of a list in a JSON object, without reading all of it first.
-func eachItem(in io.Reader, list string, yield func(json.RawMessage) error) error {
-	dec := json.NewDecoder(in)
-	begin := func(delim json.Delim, what string) error {
-		if t, err := dec.Token(); err != nil || t != delim {
-			return cmp.Or(err, error(badRequest("%s is expected", what)))
-		}
-		return nil
-	}
-	if err := begin('{', "a JSON object"); err != nil {
-		return err
-	}
-	for dec.More() {
-		name, err := dec.Token()
+// itemReader reads the items of a batch from a JSON object without keeping all of it.
+type itemReader struct {
+	*json.Decoder
+	path  []string // the names of the members that lead to the list of items
+	item  func(json.RawMessage) error
+	other func(name string, value json.RawMessage) // gets the other members on the way; nil: they are ignored
+}
+
+// object reads an object. depth is how many names of the path lead to it.
+func (d *itemReader) object(depth int) error {
+	return d.within('{', '}', "a JSON object", func() error {
+		token, err := d.Token()
 		if err != nil {
 			return err
 		}
-		var one json.RawMessage
-		if name != list {
-			if err := dec.Decode(&one); err != nil {
+		name, _ := token.(string)
+		if camel(name) != d.path[depth] {
+			var value json.RawMessage
+			if err := d.Decode(&value); err != nil || d.other == nil {
 				return err
 			}
-			continue
+			d.other(camel(name), value)
+			return nil
 		}
-		if err := begin('[', list+": a list"); err != nil {
-			return err
+		if depth+1 < len(d.path) {
+			return d.object(depth + 1)
 		}
-		for dec.More() {
-			if err := dec.Decode(&one); err != nil {
+		return d.within('[', ']', name+": a list", func() error {
+			var one json.RawMessage
+			if err := d.Decode(&one); err != nil {
 				return err
 			}
-			if err := yield(one); err != nil {
-				return err
-			}
-		}
-		if err := begin(']', "the end of "+list); err != nil {
-			return err
+			return d.item(one)
+		})
+	})
+}
+
+// camel is a name in the spelling of the service's own protocol.
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
 		}
 	}
-	return begin('}', "the end of the object")
+	return strings.Join(words, "")
+}
+
+// within reads what is between two delimiters.
+func (d *itemReader) within(open, end json.Delim, what string, next func() error) error {
+	token, err := d.Token()
+	for ; err == nil && token == open && d.More(); err = next() {
+		continue
+	}
+	if err != nil {
+		return err
+	}
+	if token != open {
+		return badRequest("%s is expected", what)
+	}
+	token, err = d.Token()
+	if err == nil && token != end {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readItems writes the file of a batch's items, which are in the body of its submission. read makes a line of one.
+func (e *Emulator) readItems(
+	r *http.Request, b *batch, limit int64, d *itemReader, read func(json.RawMessage) (*batchLine, *problem),
+) *problem {
+	body, p := bodyOf(r)
+	if p != nil {
+		return p
+	}
+	b.Input = b.ID + ".items"
+	d.Decoder = json.NewDecoder(http.MaxBytesReader(nil, body, limit))
+	err := e.batches.files.write(b.Input, func(w io.Writer) error {
+		d.item = func(raw json.RawMessage) error {
+			line, p := read(raw)
+			if p != nil {
+				return p
+			}
+			b.Items++
+			return writeLine(w, line)
+		}
+		return d.object(0)
+	})
+	var large *http.MaxBytesError
+	var disk *fs.PathError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &large):
+		return &problem{http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT", fmt.Sprintf("the request is larger than %d bytes", limit), ""}
+	case errors.As(err, &disk):
+		return internal(err)
+	case err != nil:
+		return badRequest("the body is not the JSON that is expected: %s", err)
+	}
+	return nil
 }
 
 // lines yields the lines of a file that are not empty, without their breaks.

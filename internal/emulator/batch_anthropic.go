@@ -2,10 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
 	"regexp"
 	"time"
@@ -36,44 +33,23 @@ func (e *Emulator) messageBatches() {
 
 func (e *Emulator) readMessageBatch(r *http.Request) (*batch, *problem) {
 	b := &batch{ID: newID("msgbatch_"), Protocol: batchesAnthropic, Path: "/v1/messages"}
-	b.Input = b.ID + ".items"
-	body, p := bodyOf(r)
-	if p != nil {
-		return nil, p
-	}
 	ids := map[string]bool{}
-	err := e.batches.files.write(b.Input, func(w io.Writer) error {
-		return eachItem(http.MaxBytesReader(nil, body, maxMessagesBytes), "requests", func(one json.RawMessage) error {
-			var item struct {
-				ID     string          `json:"custom_id"`
-				Params json.RawMessage `json:"params"`
-			}
-			if p := decode(one, &item); p != nil {
-				return p.in("requests", b.Items)
-			}
-			if p := checkMessageItem(b.Items, item.ID, item.Params, ids[item.ID]); p != nil {
-				return p
-			}
-			ids[item.ID] = true
-			b.Items++
-			return writeLine(w, batchLine{item.ID, http.MethodPost, b.Path, item.Params})
-		})
+	p := e.readItems(r, b, maxMessagesBytes, &itemReader{path: []string{"requests"}}, func(one json.RawMessage) (*batchLine, *problem) {
+		var item struct {
+			ID     string          `json:"custom_id"`
+			Params json.RawMessage `json:"params"`
+		}
+		if p := decode(one, &item); p != nil {
+			return nil, p.in("requests", b.Items)
+		}
+		p := checkMessageItem(b.Items, item.ID, item.Params, ids[item.ID])
+		ids[item.ID] = true
+		return &batchLine{item.ID, http.MethodPost, b.Path, item.Params}, p
 	})
-	var large *http.MaxBytesError
-	var disk *fs.PathError
-	switch {
-	case errors.As(err, &p):
-		return nil, p
-	case errors.As(err, &disk):
-		return nil, internal(err)
-	case errors.As(err, &large):
-		return nil, &problem{http.StatusRequestEntityTooLarge, "", "Request exceeds the maximum size", ""}
-	case err != nil:
-		return nil, badRequest("the body is not the JSON that is expected: %s", err)
-	case b.Items == 0:
-		return nil, badRequest("requests: List should have at least 1 item after validation, not 0")
+	if p == nil && b.Items == 0 {
+		p = badRequest("requests: List should have at least 1 item after validation, not 0")
 	}
-	return b, nil
+	return b, p
 }
 
 // checkMessageItem checks what the vendor checks at once. The rest is checked when the item is answered.

@@ -3,7 +3,6 @@ package emulator
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -49,72 +48,48 @@ func (e *Emulator) ownOr(own, other http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// contentInput is the body of batchGenerateContent, in both spellings. What its requests hold is not touched: a live request would
-// have the same bytes.
-type contentInput struct {
-	Batch struct {
-		Name   string         `json:"displayName"`
-		Name2  string         `json:"display_name"`
-		Input  *contentConfig `json:"inputConfig"`
-		Input2 *contentConfig `json:"input_config"`
-	} `json:"batch"`
-}
-
-type contentConfig struct {
-	File     string `json:"fileName"`
-	File2    string `json:"file_name"`
-	Requests struct {
-		Requests []struct {
+// readContentBatch reads the body of batchGenerateContent, in both spellings. What its requests hold is not touched: a live request
+// would have the same bytes.
+func (e *Emulator) readContentBatch(r *http.Request, m *eval.Model) (*batch, *problem) {
+	b := &batch{
+		ID: newID(""), Protocol: batchesGenerative, Model: m.ID(),
+		Path: "/" + r.PathValue("version") + "/models/" + m.ID() + ":generateContent",
+	}
+	file := false
+	in := &itemReader{path: []string{"batch", "inputConfig", "requests", "requests"}, other: func(name string, value json.RawMessage) {
+		switch name {
+		case "displayName":
+			b.Name = value
+		case "fileName":
+			file = true
+		}
+	}}
+	p := e.readItems(r, b, maxInlineBytes, in, func(one json.RawMessage) (*batchLine, *problem) {
+		var item struct {
 			Request  json.RawMessage `json:"request"`
 			Metadata struct {
 				Key string `json:"key"`
 			} `json:"metadata"`
-		} `json:"requests"`
-	} `json:"requests"`
-}
-
-func (e *Emulator) readContentBatch(r *http.Request, m *eval.Model) (*batch, *problem) {
-	var in contentInput
-	body, p := readBodyOf(r, maxInlineBytes)
-	if p == nil {
-		p = decode(body, &in)
-	}
-	config := cmp.Or(in.Batch.Input, in.Batch.Input2)
-	switch {
-	case p != nil:
-		return nil, p
-	case cmp.Or(in.Batch.Name, in.Batch.Name2) == "":
-		return nil, badRequest("batch.displayName is required")
-	case config == nil || len(config.Requests.Requests) == 0:
-		if config != nil && cmp.Or(config.File, config.File2) != "" {
-			return nil, badRequest("batch.inputConfig.fileName is not emulated: send the requests in batch.inputConfig.requests")
 		}
-		return nil, badRequest("batch.inputConfig.requests.requests is required")
-	}
-	b := &batch{
-		ID: newID(""), Protocol: batchesGenerative, Model: m.ID(), Name: encoded(cmp.Or(in.Batch.Name, in.Batch.Name2)),
-		Path: "/" + r.PathValue("version") + "/models/" + m.ID() + ":generateContent",
-	}
-	b.Input = b.ID + ".items"
-	err := e.batches.files.write(b.Input, func(w io.Writer) error {
-		for i, one := range config.Requests.Requests {
-			if p := checkContentItem(one.Request, m); p != nil {
-				return p.in("batch.inputConfig.requests.requests", i)
-			}
-			b.Items++
-			if err := writeLine(w, batchLine{one.Metadata.Key, http.MethodPost, b.Path, one.Request}); err != nil {
-				return err
-			}
+		p := decode(one, &item)
+		if p == nil {
+			p = checkContentItem(item.Request, m)
 		}
-		return nil
+		if p != nil {
+			return nil, p.in("batch.inputConfig.requests.requests", b.Items)
+		}
+		return &batchLine{item.Metadata.Key, http.MethodPost, b.Path, item.Request}, nil
 	})
 	switch {
-	case errors.As(err, &p):
-		return nil, p
-	case err != nil:
-		return nil, internal(err)
+	case p != nil:
+	case !isSet(b.Name) || !isText(b.Name) || string(b.Name) == `""`:
+		p = badRequest("batch.displayName is required")
+	case file:
+		p = badRequest("batch.inputConfig.fileName is not emulated: send the requests in batch.inputConfig.requests")
+	case b.Items == 0:
+		p = badRequest("batch.inputConfig.requests.requests is required")
 	}
-	return b, nil
+	return b, p
 }
 
 func checkContentItem(request json.RawMessage, m *eval.Model) *problem {

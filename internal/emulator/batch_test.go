@@ -264,7 +264,9 @@ func TestBadBatchesAreRefused(t *testing.T) {
 	const messages, content, file = "/v1/messages/batches", "/v1beta/models/svc-pro:batchGenerateContent", "/v1/batches"
 	for _, test := range []struct{ path, body, want string }{
 		{messages, `{"requests": []}`, "at least 1 item"},
-		{messages, `{"requests": {}}`, "a list is expected"},
+		{messages, `{"requests": {}}`, "requests: a list is expected"},
+		{messages, `[]`, "a JSON object is expected"},
+		{messages, `{"requests": [`, "the JSON that is expected"},
 		{messages, `{"requests": [` + item("a") + `, ` + item("a") + `]}`, "requests.1.custom_id: the custom_id 'a' is used twice"},
 		{messages, `{"requests": [` + item("") + `]}`, "requests.0.custom_id: Field required"},
 		{messages, `{"requests": [` + item("a b") + `]}`, "String should match pattern"},
@@ -285,7 +287,7 @@ func TestBadBatchesAreRefused(t *testing.T) {
 		{file, `{"input_file_id": "../f", "endpoint": "/v1/responses", "completion_window": "24h"}`, "No such File object: ../f"},
 	} {
 		status, got := tell(t, e, "POST", test.path, jsonType, test.body)
-		if status < 400 || status > 404 || !strings.Contains(got, test.want) {
+		if status < 400 || status > 413 || !strings.Contains(got, test.want) {
 			t.Errorf("%s %.80s: got %d %s, want %q", test.path, test.body, status, got, test.want)
 		}
 	}
