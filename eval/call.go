@@ -54,8 +54,9 @@ type Call struct {
 	TrialName string
 	// Judge names the judge that gets the question, "" when the call is to a model under test.
 	Judge string
-	// PromptTokens are the tokens of the prompt, counted or estimated.
+	// PromptTokens are the tokens of the prompt, estimated unless Counted.
 	PromptTokens int
+	Counted      bool
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
 	// Results are the suite's results for function calls, if the answer is a recorded one with calls.
@@ -256,6 +257,11 @@ type Usage struct {
 	// ReasoningTokens are the tokens of the output that the model thought with; OutputTokens has them in.
 	ReasoningTokens int         `json:"reasoningTokens,omitempty"`
 	Source          UsageSource `json:"source"`
+	// Batch are the calls that came by batch; nil for none.
+	Batch *BatchUsage `json:"batch,omitempty"`
+	// Long are the calls with prompts of more than LongPrompt tokens, without those in Batch. Price lists may have other prices
+	// for them. Runs of earlier versions have none.
+	Long []Billed `json:"long,omitempty"`
 	// Extra are the fields of the service's own record that evalrun does not add up, such as tokens by modality.
 	Extra Extra `json:"extra,omitempty"`
 }
@@ -298,80 +304,4 @@ type EmbedCall struct {
 	Service    string   // by name; "" for the unnamed one
 	Texts      []string // from 1 to wire.MaxEmbedTexts
 	Timing     Timing
-}
-
-// PriceList is a price list.
-type PriceList struct {
-	Currency string           `json:"currency"`
-	Models   map[string]Price `json:"models"`
-}
-
-// Price is the price of a model, per million tokens.
-type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
-	// Cached is the price of prompt tokens that the service had in a cache; nil means the price of other prompt tokens.
-	Cached *float64 `json:"cached,omitempty"`
-	// CacheWrite is the price of prompt tokens that the service put into a cache, and CacheWriteHour of those that it keeps there
-	// for an hour; nil means the price of other prompt tokens, and of CacheWrite.
-	CacheWrite     *float64 `json:"cacheWrite,omitempty"`
-	CacheWriteHour *float64 `json:"cacheWriteHour,omitempty"`
-}
-
-// or is a price, or what counts where the list has none.
-func or(price *float64, other float64) float64 {
-	if price == nil {
-		return other
-	}
-	return *price
-}
-
-// Of returns the cost of a call's tokens. It is 0 when the list is nil or does not name the model. Tokens that the
-// service's own tools add to a prompt cost as much as the prompt.
-func (p *PriceList) Of(model string, u *Usage) float64 {
-	if p == nil {
-		return 0
-	}
-	one := p.Models[model]
-	cached := min(u.CachedTokens, u.PromptTokens)
-	written := min(u.WrittenTokens, u.PromptTokens-cached)
-	hour := min(u.HourTokens, written)
-	write := or(one.CacheWrite, one.Input)
-	return (one.Input*float64(u.PromptTokens-cached-written+u.ToolUseTokens) + or(one.Cached, one.Input)*float64(cached) +
-		write*float64(written-hour) + or(one.CacheWriteHour, write)*float64(hour) + one.Output*float64(u.OutputTokens)) / 1e6
-}
-
-// MostOf is the most that the tokens of a call can cost, as Of.
-func (p *PriceList) MostOf(model string, u *Usage) float64 {
-	if p == nil {
-		return 0
-	}
-	written, hour := *u, *u
-	written.WrittenTokens, hour.WrittenTokens, hour.HourTokens = u.PromptTokens, u.PromptTokens, u.PromptTokens
-	return max(p.Of(model, u), p.Of(model, &written), p.Of(model, &hour))
-}
-
-// OfTrial returns the cost of a trial. It is not known when the list does not name its model, or one that its program called.
-func (p *PriceList) OfTrial(model string, u *Usage, calls []ModelCall) (cost float64, known bool) {
-	if len(calls) == 0 {
-		return p.Of(model, u), p.Knows(model)
-	}
-	for i := range calls {
-		if one := &calls[i]; one.Error == nil {
-			if !p.Knows(one.Model) {
-				return 0, false
-			}
-			cost += p.Of(one.Model, &one.Usage)
-		}
-	}
-	return cost, true
-}
-
-// Knows reports whether the list names a model.
-func (p *PriceList) Knows(model string) bool {
-	if p == nil {
-		return false
-	}
-	_, ok := p.Models[model]
-	return ok
 }

@@ -237,7 +237,8 @@ func (t *Trial) CallID(answered []AnsweredCall) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// Add adds the usage of another call. Source becomes the less certain of the two sources.
+// Add adds the usage of other calls. Source becomes the less certain of the two sources. A copy of u must not be added to as well:
+// both would append to the same calls.
 func (u *Usage) Add(other *Usage) {
 	u.PromptTokens += other.PromptTokens
 	u.OutputTokens += other.OutputTokens
@@ -248,8 +249,16 @@ func (u *Usage) Add(other *Usage) {
 	u.ToolUseTokens += other.ToolUseTokens
 	u.ReasoningTokens += other.ReasoningTokens
 	surest := []UsageSource{UsageService, UsageCounted, UsageEstimated}
-	if slices.Index(surest, other.Source) > slices.Index(surest, u.Source) {
-		u.Source = other.Source
+	if i := slices.Index(surest, other.Source); i > slices.Index(surest, u.Source) {
+		u.Source = surest[i]
+	}
+	u.Long = append(u.Long, other.Long...)
+	if other.Batch != nil {
+		sum := BatchUsage{}
+		if u.Batch != nil { // which a copy of u may share
+			sum = *u.Batch
+		}
+		u.Batch = &BatchUsage{sum.plus(&other.Batch.Billed, 1), append(sum.Long, other.Batch.Long...)}
 	}
 }
 

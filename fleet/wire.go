@@ -39,6 +39,7 @@ type call struct {
 	Judge        string          `json:"judge,omitempty"`
 	Vars         json.RawMessage `json:"vars,omitempty"`
 	PromptTokens int             `json:"promptTokens,omitempty"`
+	Counted      bool            `json:"counted,omitempty"` // PromptTokens were
 	OutputLimit  int             `json:"outputLimit,omitempty"`
 	Attempt      int             `json:"attempt,omitempty"`
 
@@ -86,6 +87,7 @@ func newCall(method string, c *eval.Call) (*call, error) {
 		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
+		Counted:      c.Counted,
 		OutputLimit:  c.OutputLimit,
 		Attempt:      c.Timing.Attempts,
 	}
@@ -121,6 +123,7 @@ func (c *call) of() (*eval.Call, error) {
 		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
+		Counted:      c.Counted,
 		OutputLimit:  c.OutputLimit,
 		Timing:       eval.Timing{Attempts: c.Attempt},
 	}

@@ -84,23 +84,8 @@ func (p paid) since(before paid) paid {
 		return p
 	}
 	p.attempts = max(0, p.attempts-before.attempts)
-	p.usage = minus(p.usage, before.usage)
+	p.usage = p.usage.Since(&before.usage)
 	return p
-}
-
-func minus(a, b eval.Usage) eval.Usage {
-	less := func(a, b int) int { return max(0, a-b) }
-	return eval.Usage{
-		PromptTokens:    less(a.PromptTokens, b.PromptTokens),
-		OutputTokens:    less(a.OutputTokens, b.OutputTokens),
-		TotalTokens:     less(a.TotalTokens, b.TotalTokens),
-		ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
-		CachedTokens:    less(a.CachedTokens, b.CachedTokens),
-		WrittenTokens:   less(a.WrittenTokens, b.WrittenTokens),
-		HourTokens:      less(a.HourTokens, b.HourTokens),
-		ToolUseTokens:   less(a.ToolUseTokens, b.ToolUseTokens),
-		Source:          a.Source,
-	}
 }
 
 func (r *scannedTrial) paid() paid {

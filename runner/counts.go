@@ -8,24 +8,21 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// promptTokens returns how long a prompt is, by counting where it matters and by estimate where it does not. A prompt
-// over the limit is an error that names both numbers.
-func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
-	limit := t.InputLimit()
-	if !t.MustCount(r.Counting) {
-		return wire.Request(&t.Request), nil
-	}
-	n, err := r.countTokens(ctx, t)
-	if err != nil {
-		if mayEstimate(eval.AsError(err).Kind) {
-			return wire.Request(&t.Request), nil // countTokens itself is not what is under test
+// measure finds out how long the prompt of a call is, by counting where it matters and by estimate where it does not. A
+// prompt over the limit is an error that names both numbers.
+func (r *run) measure(ctx context.Context, t *Planned, call *eval.Call) error {
+	if t.MustCount(r.Counting) {
+		n, err := r.countTokens(ctx, t)
+		if limit := t.InputLimit(); err == nil && limit > 0 && n > limit {
+			return eval.Errorf(eval.KindOverLimit, "the prompt has %d tokens, and %s takes at most %d", n, t.Request.Model, limit)
 		}
-		return 0, err
+		if err == nil || !mayEstimate(eval.AsError(err).Kind) { // countTokens itself is not what is under test
+			call.PromptTokens, call.Counted = n, true
+			return err
+		}
 	}
-	if limit > 0 && n > limit {
-		return n, eval.Errorf(eval.KindOverLimit, "the prompt has %d tokens, and %s takes at most %d", n, t.Request.Model, limit)
-	}
-	return n, nil
+	call.PromptTokens = wire.Request(&t.Request)
+	return nil
 }
 
 // mayEstimate reports whether an estimate does after an error of countTokens.

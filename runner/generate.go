@@ -26,8 +26,7 @@ func (r *run) newCall(t *Planned) *eval.Call {
 // an *eval.Error.
 func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing *eval.Timing) (*eval.Response, error) {
 	defer func() { *timing = call.Timing }()
-	var err error
-	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
+	if err := r.measure(ctx, t, call); err != nil {
 		return nil, err
 	}
 	resp, err := r.Services.Generator.Generate(ctx, call)

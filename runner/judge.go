@@ -202,8 +202,7 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 
 // callJudge sends a question to a judge. The error is an *eval.Error.
 func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eval.Judgement) error {
-	var err error
-	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
+	if err := r.measure(ctx, t, call); err != nil {
 		return err
 	}
 	resp, err := r.Services.Generator.Generate(ctx, call)

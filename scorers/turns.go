@@ -61,10 +61,11 @@ func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	one := *a
 	one.chat, one.earlier, one.Calls = whole, whole.Calls[:first:first], whole.Calls[first:end:end]
 	last := &one.Calls[len(one.Calls)-1]
-	one.Response, one.Usage, one.Timing = &last.Response, one.Calls[0].Usage, one.Calls[0].Timing
-	for i := range one.Calls[1:] {
-		one.Usage.Add(&one.Calls[1+i].Usage)
-		one.Timing.Add(&one.Calls[1+i].Timing)
+	one.Response, one.Usage, one.Timing = &last.Response, eval.Usage{Extra: one.Calls[0].Usage.Extra}, one.Calls[0].Timing
+	for i := range one.Calls {
+		if one.Usage.Add(&one.Calls[i].Usage); i > 0 {
+			one.Timing.Add(&one.Calls[i].Timing)
+		}
 	}
 	if whole.Request != nil {
 		one.Request = new(sentBefore(whole.Request, len(whole.Calls)-end))

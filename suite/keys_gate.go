@@ -158,12 +158,35 @@ func pricesBlock() yaml.Block {
 		Need: []string{"currency", "models"},
 		Keys: []yaml.Key{
 			key("currency", yaml.Text, "What the numbers are, such as EUR."),
+			ofBatchPrices(),
 			key("models", yaml.Some(yaml.Named(anyModelID().String(), priceBlock().Shape())), "Prices by the ids of models."),
 		},
 	}
 }
 
+// leastFactor is the least factor of the prices by batch, which are never free.
+const leastFactor = 0.001
+
+func ofBatchPrices() yaml.Key {
+	return key(
+		"batch", yaml.Number(leastFactor, 1),
+		"The factor of all prices for calls that come by batch, such as 0.5; that of a model wins over that of the list.",
+	)
+}
+
 func priceBlock() yaml.Block {
+	above := key("above", longPriceBlock().Shape(), "The prices of calls whose prompts have more than `tokens` tokens.")
+	return yaml.Block{
+		Need: rateBlock().Need, Keys: append(rateBlock().Keys, ofBatchPrices(), above),
+	}
+}
+
+func longPriceBlock() yaml.Block {
+	tokens := key("tokens", yaml.Int(eval.LongPrompt, math.MaxInt32), "The longest prompt at the other prices.")
+	return yaml.Block{Need: append([]string{"tokens"}, rateBlock().Need...), Keys: append([]yaml.Key{tokens}, rateBlock().Keys...)}
+}
+
+func rateBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"input", "output"},
 		Keys: []yaml.Key{

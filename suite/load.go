@@ -423,23 +423,42 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 	}
 	m := root.Map(pricesBlock().Names()...)
 	p.Currency = m.Need("currency").Str()
+	p.Batch = batchFactor(m.Get("batch"))
 	models := m.Need("models")
 	for e := range models.Map().Entries() {
 		checkAnyModelID(e.Key, e.Name())
 		one := e.Value.Map(priceBlock().Names()...)
-		p.Models[e.Name()] = eval.Price{
-			Input:  one.Need("input").Float(0, math.MaxInt32),
-			Output: one.Need("output").Float(0, math.MaxInt32),
-			Cached: optionalFloat(one.Get("cached"), math.MaxInt32),
-
-			CacheWrite:     optionalFloat(one.Get("cacheWrite"), math.MaxInt32),
-			CacheWriteHour: optionalFloat(one.Get("cacheWriteHour"), math.MaxInt32),
+		price := readPrice(one)
+		price.Batch = batchFactor(one.Get("batch"))
+		if above := one.Get("above"); !above.IsZero() {
+			m := above.Map(longPriceBlock().Names()...)
+			price.Above = &eval.LongPrice{Tokens: m.Need("tokens").Int(eval.LongPrompt, math.MaxInt32), Price: readPrice(m)}
 		}
+		p.Models[e.Name()] = price
 	}
 	if models.IsMapping() && len(p.Models) == 0 {
 		models.Errorf("such as `svc-pro: {input: 0.5, output: 1.5}`, per million tokens", "the price list names no model")
 	}
 	return p
+}
+
+func readPrice(m yaml.Map) eval.Price {
+	return eval.Price{
+		Input:  m.Need("input").Float(0, math.MaxInt32),
+		Output: m.Need("output").Float(0, math.MaxInt32),
+		Cached: optionalFloat(m.Get("cached"), math.MaxInt32),
+
+		CacheWrite:     optionalFloat(m.Get("cacheWrite"), math.MaxInt32),
+		CacheWriteHour: optionalFloat(m.Get("cacheWriteHour"), math.MaxInt32),
+	}
+}
+
+// batchFactor reads the factor of the prices by batch, nil where there is none.
+func batchFactor(n yaml.Node) *float64 {
+	if n.IsZero() {
+		return nil
+	}
+	return new(n.Float(leastFactor, 1))
 }
 
 func (l *loader) prices(n yaml.Node) {

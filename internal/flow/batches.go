@@ -309,16 +309,14 @@ func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
 		b.fails(in, err)
 		return nil, err
 	}
-	if resp.Usage == nil || resp.Usage.Source == "" {
-		resp.Usage = wire.Usage(call, resp)
-	}
+	resp.Usage = wire.Usage(call, resp).OfCall(true)
 	b.limiter.Came(call, share, resp.Usage)
 	return resp, nil
 }
 
 // share is what was reserved for a call of a batch. The caller holds the lock.
 func (b *Batches) share(in *incoming, call *eval.Call) rates.Amount {
-	most := b.limiter.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
+	most := b.limiter.most(call, true)
 	out := rates.Amount{
 		Calls: min(1, in.left.Calls), Tokens: min(most.Tokens, in.left.Tokens), Money: min(most.Money, in.left.Money),
 	}

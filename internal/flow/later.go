@@ -11,7 +11,7 @@ import (
 // Reserve reserves the highest cost of a call that goes into a batch. Rates per minute are not for batches. The error is of kind
 // budget if the budget can never pay for the call, and of kind waiting if it may once other calls are settled.
 func (l *Limiter) Reserve(call *eval.Call) (rates.Amount, error) {
-	cost := l.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
+	cost := l.most(call, true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if why := l.budget.Refusal(cost); why != "" {

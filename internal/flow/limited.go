@@ -106,8 +106,7 @@ func (l *Limiter) begin(ctx context.Context, timing *eval.Timing) error {
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	l, to := s.limiter, peer{call.Service, call.Model}
-	cost := l.most(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
-	c := &meteredCall{to: to, slot: true, meters: l.metersOf(to), cost: cost}
+	c := &meteredCall{to: to, slot: true, meters: l.metersOf(to), cost: l.most(call, false)}
 	if err := l.admit(ctx, c, &call.Timing); err != nil {
 		return nil, err
 	}

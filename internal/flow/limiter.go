@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/rates"
 )
 
@@ -174,19 +175,23 @@ func (l *Limiter) price(model string, u *eval.Usage) rates.Amount {
 	c := eval.Usage{
 		PromptTokens: possible(u.PromptTokens), OutputTokens: possible(u.OutputTokens),
 		CachedTokens: possible(u.CachedTokens), ToolUseTokens: possible(u.ToolUseTokens),
-		WrittenTokens: possible(u.WrittenTokens), HourTokens: possible(u.HourTokens),
+		WrittenTokens: possible(u.WrittenTokens), HourTokens: possible(u.HourTokens), TotalTokens: possible(u.TotalTokens),
 	}
 	return rates.Amount{
 		Calls:  1,
-		Tokens: max(1, possible(u.TotalTokens), c.PromptTokens+c.OutputTokens),
-		Money:  l.cfg.Prices.Of(model, &c),
+		Tokens: max(1, c.TotalTokens, c.PromptTokens+c.OutputTokens),
+		Money:  l.cfg.Prices.Of(model, c.OfCall(u.Batch != nil)),
 	}
 }
 
-// most is the highest price of a call with a usage that is not known yet.
-func (l *Limiter) most(model string, u *eval.Usage) rates.Amount {
-	cost := l.price(model, u)
-	cost.Money = l.cfg.Prices.MostOf(model, u)
+// most is the highest price of a call before it is sent.
+func (l *Limiter) most(call *eval.Call, batch bool) rates.Amount {
+	u := (&eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}).OfCall(batch)
+	cost, longest := l.price(call.Model, u), call.PromptTokens
+	if !call.Counted {
+		longest = wire.MostTokens(longest)
+	}
+	cost.Money = l.cfg.Prices.MostOf(call.Model, u, longest)
 	return cost
 }
 

@@ -287,8 +287,16 @@ func (s *forecaster) generating(t *runner.Planned, tokens int) {
 	a.PromptTokens += tokens
 	a.ReplyTokens += replies
 	a.MaxOutputTokens += output
-	s.LeastCost += s.prices.Of(t.Model, &eval.Usage{PromptTokens: tokens})
-	s.MostCost += s.prices.MostOf(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output})
+	longest := tokens + t.OutputLimit()*(most-1)
+	if !s.Counted || !t.CanCountTokens() {
+		longest = wire.MostTokens(longest)
+	}
+	least := &eval.Usage{PromptTokens: tokens}
+	if turns == 1 {
+		least = least.OfCall(false)
+	}
+	s.LeastCost += s.prices.Of(t.Model, least)
+	s.MostCost += s.prices.MostOf(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output}, longest)
 	s.unknown = s.unknown || output == 0 && t.Request.App == nil
 	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
 }
@@ -382,7 +390,8 @@ func (s *forecaster) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
 		s.JudgeTokens += j.PromptTokens + j.OutputTokens
-		s.MostCost += s.prices.MostOf(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens})
+		longest := wire.MostTokens(j.PromptTokens / max(1, j.Calls))
+		s.MostCost += s.prices.MostOf(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens}, longest)
 		s.unjudged = s.unjudged || !j.Known
 		s.take(j.ModelRef, load{mostCalls: j.Calls, mostTokens: j.PromptTokens + j.OutputTokens})
 	}

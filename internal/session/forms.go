@@ -41,9 +41,17 @@ func (u *givenUsage) UnmarshalJSON(data []byte) error {
 	if u.InputTokens != nil {
 		u.PromptTokens = *u.InputTokens
 	}
-	for _, n := range []int{
+	numbers := []int{
 		u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.WrittenTokens, u.HourTokens, u.ReasoningTokens, u.ToolUseTokens,
-	} {
+	}
+	parts := u.Long
+	if u.Batch != nil {
+		parts = append(append(parts, u.Batch.Billed), u.Batch.Long...)
+	}
+	for _, p := range parts {
+		numbers = append(numbers, p.PromptTokens, p.OutputTokens, p.CachedTokens, p.WrittenTokens, p.HourTokens, p.ToolUseTokens)
+	}
+	for _, n := range numbers {
 		if n < 0 {
 			return fmt.Errorf("`usage` has the number %d of tokens, which is negative", n)
 		}

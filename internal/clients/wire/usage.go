@@ -84,6 +84,9 @@ func DropZeros(f Fields) {
 // Tokens guesses the tokens of n UTF-8 bytes: a quarter, rounded up.
 func Tokens(n int) int { return (n + 3) / 4 }
 
+// MostTokens is how many tokens a text may have that Tokens guesses to have n: a token is at least a byte.
+func MostTokens(n int) int { return 4 * n }
+
 // TokensPerImage is the fixed estimate for an image.
 const TokensPerImage = 258
 
@@ -107,9 +110,17 @@ func output(r *eval.Response) int {
 	return Tokens(n)
 }
 
-// Usage returns the usage of a call, with estimates for what the service did not report: the prompt, the
+// Usage returns the usage of a call, as OfCall, with estimates for what the service did not report: the prompt, the
 // output, or both. It does not estimate the output of an answer without text.
 func Usage(c *eval.Call, r *eval.Response) *eval.Usage {
+	u := reported(c, r)
+	if c.To != nil || u.Long != nil || u.Batch != nil { // an application may have made several calls; or it is known already
+		return u
+	}
+	return u.OfCall(false)
+}
+
+func reported(c *eval.Call, r *eval.Response) *eval.Usage {
 	if r.Usage != nil && r.Usage.Source != "" {
 		return r.Usage
 	}
