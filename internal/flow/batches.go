@@ -297,15 +297,14 @@ func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
 	b.mu.Unlock()
 	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
 	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: in.ID}
-	got, err := b.read(in, id, at.at)
+	got := b.read(in, id, at.at)
+	resp, err := b.cfg.Services[call.Service].Read(call, got) // which may explain an error, or take it for an answer
 	if err != nil {
-		b.limiter.Release(share)
-		b.fails(in, err)
-		return nil, err
-	}
-	resp, err := b.cfg.Services[call.Service].Read(call, got)
-	if err != nil {
-		b.limiter.Came(call, share, nil)
+		if isFree(got.Error) {
+			b.limiter.Release(share)
+		} else {
+			b.limiter.Came(call, share, nil)
+		}
 		b.fails(in, err)
 		return nil, err
 	}
@@ -324,24 +323,31 @@ func (b *Batches) share(in *incoming, call *eval.Call) rates.Amount {
 	return out
 }
 
-// read reads a reply from its file. The error is why there is none.
-func (b *Batches) read(in *incoming, id string, at int64) (*wire.BatchReply, error) {
+// isFree reports whether an item cost nothing. Vendors charge for those that they answered, also where the answer cannot be read.
+func isFree(e *eval.Error) bool {
+	return e != nil && e.Kind != eval.KindMalformed && e.Kind != eval.KindTooLarge
+}
+
+// read reads a reply from its file.
+func (b *Batches) read(in *incoming, id string, at int64) *wire.BatchReply {
+	reply := &wire.BatchReply{Item: id}
 	if e := in.failed[id]; e != nil {
 		own := *e
-		return nil, &own
+		reply.Error = &own
+		return reply
 	}
 	if at == unanswered {
-		why := "the service has no result for this item of the batch " + in.ID
+		reply.Error = eval.Errorf(eval.KindTransport, "the service has no result for this item of the batch %s", in.ID)
 		if in.state.Reason != "" {
-			why += ": " + in.state.Reason
+			reply.Error.Message += ": " + in.state.Reason
 		}
-		return nil, eval.Errorf(eval.KindTransport, "%s", why)
+		return reply
 	}
-	body, err := readRecord(in.replies, at)
-	if err != nil {
-		return nil, eval.Errorf(eval.KindTransport, "a reply of the batch %s cannot be read any more: %s", in.ID, err)
+	var err error
+	if reply.Body, err = readRecord(in.replies, at); err != nil {
+		reply.Error = eval.Errorf(eval.KindTransport, "a reply of the batch %s cannot be read any more: %s", in.ID, err)
 	}
-	return &wire.BatchReply{Item: id, Body: body}, nil
+	return reply
 }
 
 // fails counts an item without an answer if the next attempt may go better.
