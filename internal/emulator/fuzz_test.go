@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -135,6 +136,53 @@ func FuzzProtocols(f *testing.F) {
 			events := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 			if w.Code != 200 && w.Code != 400 && w.Code != 404 || !events && !json.Valid(w.Body.Bytes()) {
 				t.Errorf("%s: %d %s, want the status 200, 400 or 404, and JSON or events", path, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// FuzzBatches checks that whatever is submitted is refused with JSON, or is a batch that ends with a result for each item.
+func FuzzBatches(f *testing.F) {
+	const item = `{"custom_id":"a","method":"POST","url":"/v1/responses","body":{"model":"m","input":"x"}}`
+	for _, s := range append(
+		hostile.Strings(), item, item+"\n{}\n\n"+item, strings.ReplaceAll(item, `"x"`, `{`),
+		`{"requests":[{"custom_id":"a","params":{"model":"m","max_tokens":9,`+
+			`"messages":[{"role":"user","content":"x"}]}},{"custom_id":"b","params":{}}]}`, `{"a":[{}],"requests":[],"requests":[1]}`,
+		`{"batch":{"display_name":"k","input_config":{"requests":{"requests":[{"request":`+text("x")+
+			`,"metadata":{"key":"a"}},{"request":{}}]}}}}`,
+		`{"batch":{"displayName":"k","inputConfig":{"fileName":"f"},"a_":{}}}`,
+	) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		e := New(Options{AnyModel: true})
+		expect.OK(t, e.batches.files.write("file-a", func(w io.Writer) error {
+			_, err := io.WriteString(w, body)
+			return err
+		}))
+		for _, one := range []struct{ path, body string }{
+			{"/v1/batches", `{"input_file_id":"file-a","endpoint":"/v1/responses","completion_window":"24h"}`},
+			{"/v1/messages/batches", body},
+			{"/v1beta/models/m:batchGenerateContent", body},
+		} {
+			if status, got := tell(t, e, http.MethodPost, one.path, jsonType, one.body); status != 200 && status != 400 || !json.Valid([]byte(got)) {
+				t.Errorf("%s: %d %s, want the status 200 or 400, and JSON", one.path, status, got)
+			}
+		}
+		for _, b := range e.batches.all {
+			if p := e.askBatch(b); p != nil || b.End == "" {
+				t.Errorf("got %v and a batch that is %q, want one that has ended", p, b.End)
+			}
+			n := 0
+			expect.OK(t, e.eachResult(b, func(one *batchResult) error {
+				n++
+				if one.Status != 0 && !json.Valid(one.Body) {
+					t.Errorf("%s: %s, want JSON", one.Item, one.Body)
+				}
+				return nil
+			}))
+			if n != b.Items && b.End != endFailed {
+				t.Errorf("%d results, want one for each of %d items", n, b.Items)
 			}
 		}
 	})
