@@ -118,7 +118,8 @@ func TestABatchIsSubmitted(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	state, err := client(server.URL).Submit(t.Context(), outgoing(`{"custom_id":"a"}`, `{"custom_id":"b"}`))
+	c := New(wire.Server{BaseURL: server.URL + "/v1", Key: canary, Headers: http.Header{"content-type": {"application/json"}}})
+	state, err := c.Submit(t.Context(), outgoing(`{"custom_id":"a"}`, `{"custom_id":"b"}`))
 	expect.OK(t, err)
 	expect.Same(t, "the file", file, "batch evalrun.jsonl {\"custom_id\":\"a\"}\n{\"custom_id\":\"b\"}\n")
 	expect.Same(t, "the order", order, `{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h",`+

@@ -85,8 +85,11 @@ func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
 
 // Authenticate adds the headers, and either the key or an access token.
 func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
+	isForm := strings.HasPrefix(req.Header.Get("Content-Type"), "multipart/") // which nobody can read by another type
 	for name, values := range c.Server.Headers {
-		req.Header[http.CanonicalHeaderKey(name)] = values
+		if name = http.CanonicalHeaderKey(name); name != "Content-Type" || !isForm {
+			req.Header[name] = values
+		}
 	}
 	switch {
 	case c.Server.TokenSource != nil:
