@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
@@ -48,6 +50,9 @@ func (e *Emulator) KeepBatches(dir string) error {
 	var kept batchLedger
 	if err == nil {
 		err = json.Unmarshal(data, &kept)
+	}
+	if err == nil && slices.Contains(kept.Batches, nil) {
+		err = errors.New("one of them is null")
 	}
 	if err == nil {
 		b.all, b.submissions = kept.Batches, kept.Submissions
@@ -131,8 +136,10 @@ func (b *bills) add(sum uint64, inBatch bool) int64 {
 // billUnless notes that a request is answered, unless something goes wrong before a model has answered it.
 func (e *Emulator) billUnless(f *fault, r *http.Request, q *query) {
 	if f != nil {
-		if _, refused := f.kind.(errorStatus); refused {
+		switch f.kind.(type) {
+		case errorStatus, hanging:
 			return
+		case cutOff, endlessStream, malformedAnswer, batchCourse:
 		}
 	}
 	e.bill(r, q.model, q.Raw)
@@ -157,13 +164,27 @@ type shelf struct {
 	files map[string][]byte
 }
 
+// path is where a file is in the folder. Names come from requests, and from what is in the folder.
+func (s *shelf) path(name string) (string, error) {
+	if !shelfName.MatchString(name) {
+		return "", fmt.Errorf("%q: %w", name, fs.ErrInvalid)
+	}
+	return filepath.Join(s.dir, name), nil
+}
+
+var shelfName = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z]+)?$`)
+
 // write writes a file as a whole, or not at all. The folder is made for the first one.
 func (s *shelf) write(name string, write func(io.Writer) error) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
 	if s.dir != "" {
 		if err := os.MkdirAll(s.dir, 0o755); err != nil {
 			return err
 		}
-		return files.Write(filepath.Join(s.dir, name), 0o644, write)
+		return files.Write(path, 0o644, write)
 	}
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -189,8 +210,12 @@ type inMemory struct{ *bytes.Reader }
 func (inMemory) Close() error { return nil }
 
 func (s *shelf) open(name string) (shelved, error) {
+	path, err := s.path(name)
+	if err != nil {
+		return nil, err
+	}
 	if s.dir != "" {
-		return files.Open(filepath.Join(s.dir, name))
+		return files.Open(path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +22,6 @@ const (
 
 // fileEndpoints are the endpoints that a batch can be for.
 var fileEndpoints = []string{"/v1/chat/completions", "/v1/responses", "/v1/embeddings"}
-
-var fileID = regexp.MustCompile(`^file-[a-z0-9-]+$`)
 
 // fileBatches serves OpenAI's batches of files.
 func (e *Emulator) fileBatches() {
@@ -107,8 +104,6 @@ func (e *Emulator) readFileBatch(r *http.Request) (*batch, *problem) {
 		return nil, badRequest("Invalid value: '%s'. Supported values are: '%s'.", in.Endpoint, strings.Join(fileEndpoints, "', '"))
 	case in.Window != "24h":
 		return nil, badRequest("Invalid value: '%s'. Supported values are: '24h'.", in.Window)
-	case !fileID.MatchString(in.Input):
-		return nil, badRequest("No such File object: %s", in.Input)
 	}
 	b := &batch{ID: newID("batch_"), Protocol: batchesOpenAI, Path: in.Endpoint, Input: in.Input, Name: encoded(in.Metadata)}
 	return b, e.checkLines(b)
@@ -116,9 +111,10 @@ func (e *Emulator) readFileBatch(r *http.Request) (*batch, *problem) {
 
 // checkLines counts and checks the items of a batch. What is wrong with them makes the batch fail later.
 func (e *Emulator) checkLines(b *batch) *problem {
-	file, err := e.batches.files.open(b.Input)
-	if err != nil {
-		return badRequest("No such File object: %s", b.Input)
+	file, p := e.uploaded(b.Input)
+	if p != nil {
+		p.Status = http.StatusBadRequest
+		return p
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	check := lineChecks{e: e, b: b, ids: map[string]bool{}}
@@ -293,17 +289,23 @@ func (e *Emulator) fileContent(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	var file shelved
-	err := errors.New("not an id of a file")
-	if fileID.MatchString(id) {
-		file, err = e.batches.files.open(id)
-	}
-	if err != nil {
-		completions{}.fail(w, notFound("No such File object: %s", id))
+	file, p := e.uploaded(id)
+	if p != nil {
+		completions{}.fail(w, p)
 		return
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	_, _ = io.Copy(w, file)
+}
+
+// uploaded opens a file that was uploaded, and no other one that is kept.
+func (e *Emulator) uploaded(id string) (shelved, *problem) {
+	if strings.HasPrefix(id, "file-") {
+		if file, err := e.batches.files.open(id); err == nil {
+			return file, nil
+		}
+	}
+	return nil, notFound("No such File object: %s", id)
 }
 
 func fileResult(b *batch, one *batchResult) any {

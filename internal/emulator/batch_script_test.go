@@ -196,10 +196,27 @@ func TestBatchesAreKept(t *testing.T) {
 			expect.Same(t, name+" "+what, stats[what], want)
 		}
 	}
+}
+
+// A folder that somebody else has written is refused, and nothing outside of it is read or written.
+func TestKeptBatchesAreChecked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{": "JSON", `{"batches": [null]}`: "null", `{"batches": [{"id": "../a", "end": "completed"}]}`: "invalid argument", "[]": "cannot",
+	} {
+		dir := t.TempDir()
+		expect.OK(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte(text), 0o600))
+		if err := New(Options{}).KeepBatches(dir); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with the path and %q", text, err, want)
+		}
+	}
 	dir := t.TempDir()
-	expect.OK(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte("{"), 0o600))
-	if err := New(Options{}).KeepBatches(dir); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Errorf("got %v, want an error with the path", err)
+	const text = `{"batches": [{"id": "../a", "protocol": "anthropic", "input": "../b", "items": 1}]}`
+	expect.OK(t, os.WriteFile(filepath.Join(dir, ledgerName), []byte(text), 0o600))
+	e := New(Options{})
+	expect.OK(t, e.KeepBatches(dir))
+	if status, got := tell(t, e, "GET", "/v1/messages/batches/..%2Fa", "", ""); status != 500 {
+		t.Errorf("got %d %s, want 500", status, got)
 	}
 }
 

@@ -294,6 +294,17 @@ func TestBadBatchesAreRefused(t *testing.T) {
 	expect.Same(t, "batches", e.Stats()[servedBatches], int64(0))
 }
 
+// A model that is not known is an error of the items of messages, which the vendor checks later than the rest.
+func TestUnknownModelsOfMessages(t *testing.T) {
+	t.Parallel()
+	f := batchFaces["anthropic"]
+	e := New(Options{})
+	got := f.results(t, e, f.submit(t, e, "a"))
+	want := `{"custom_id":"i0","result":{"error":{"error":{"message":"the model \"m\" does not exist, or does not support this protocol",` +
+		`"type":"not_found_error"},"type":"error"},"type":"errored"}}`
+	expect.Same(t, "results", strings.TrimSpace(got), want)
+}
+
 // A file of items with mistakes makes a batch that fails, with the line of each.
 func TestABatchOfABadFileFails(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,7 @@
 // Package emulator imitates the generative-language service as an http.Handler, for demonstrations and
 // tests. It has the seven named models with their limits, enforces the rules of the specification, and
 // answers from a script, without a model. It also speaks chat completions, Responses and Messages, from the
-// same script.
+// same script, and answers batches of each.
 //
 // It is deterministic for a seed: it draws from a hash of the seed, the trial (or the request body) and the
 // number of earlier requests for the same.
