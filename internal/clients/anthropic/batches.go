@@ -56,15 +56,7 @@ func (c *Client) List(ctx context.Context, _ *eval.Call, since time.Time) iter.S
 
 // Replies yields the replies of a batch.
 func (c *Client) Replies(ctx context.Context, _ *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
-	return func(yield func(*wire.BatchReply, error) bool) {
-		for _, at := range state.Results {
-			for reply, err := range c.RepliesAt(ctx, at, itemReply) {
-				if !yield(reply, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
+	return wire.RepliesOf(state, func(at string) iter.Seq2[*wire.BatchReply, error] { return c.RepliesAt(ctx, at, itemReply) })
 }
 
 // Read reads the reply to a call.

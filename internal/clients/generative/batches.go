@@ -108,20 +108,13 @@ func (c *Client) List(ctx context.Context, first *eval.Call, since time.Time) it
 // Replies yields the replies of a batch: those in the answer to State, or those of the file that it names.
 func (c *Client) Replies(ctx context.Context, first *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
 	version := cmp.Or(first.APIVersion, c.Server.APIVersion)
-	return func(yield func(*wire.BatchReply, error) bool) {
-		for _, place := range state.Results {
-			replies := c.inlined(ctx, c.below(version, escaped(place)))
-			if place != state.ID {
-				at := c.Server.BaseURL + "/download/" + url.PathEscape(version) + "/" + escaped(place) + ":download?alt=media"
-				replies = c.RepliesAt(ctx, at, itemReply)
-			}
-			for reply, err := range replies {
-				if !yield(reply, err) || err != nil {
-					return
-				}
-			}
+	return wire.RepliesOf(state, func(place string) iter.Seq2[*wire.BatchReply, error] {
+		if place == state.ID {
+			return c.inlined(ctx, c.below(version, escaped(place)))
 		}
-	}
+		at := c.Server.BaseURL + "/download/" + url.PathEscape(version) + "/" + escaped(place) + ":download?alt=media"
+		return c.RepliesAt(ctx, at, itemReply)
+	})
 }
 
 // Read reads the reply to a call.

@@ -112,15 +112,9 @@ func (c common) List(ctx context.Context, _ *eval.Call, since time.Time) iter.Se
 
 // Replies yields the replies of a batch: those in the file of answers, and those in the file of errors.
 func (c common) Replies(ctx context.Context, _ *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
-	return func(yield func(*wire.BatchReply, error) bool) {
-		for _, file := range state.Results {
-			for reply, err := range c.RepliesAt(ctx, c.URL("files", "")+"/"+url.PathEscape(file)+"/content", itemReply) {
-				if !yield(reply, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
+	return wire.RepliesOf(state, func(file string) iter.Seq2[*wire.BatchReply, error] {
+		return c.RepliesAt(ctx, c.URL("files", "")+"/"+url.PathEscape(file)+"/content", itemReply)
+	})
 }
 
 // batch reads a batch. Members that some servers write in another way are missing then, except its id and status.

@@ -283,22 +283,24 @@ type LongAnswer struct {
 }
 
 // Long asks for an answer of any length. The caller closes it.
-func (c *Caller) Long(ctx context.Context, at string) (*LongAnswer, error) {
+func (c *Caller) Long(ctx context.Context, at string) (a *LongAnswer, err error) {
 	ctx, wait := c.patient(ctx)
+	defer func() {
+		if err != nil {
+			wait.end()
+		}
+	}()
 	req, err := c.request(ctx, at, nil, "")
 	if err != nil {
-		wait.end()
 		return nil, err
 	}
 	resp, err := c.send(req)
 	if err != nil {
-		wait.end()
 		return nil, err
 	}
 	body, err := c.decoded(ctx, resp)
 	if err != nil {
 		_ = resp.Body.Close() // it was only read
-		wait.end()
 		return nil, c.bodyError(req, err)
 	}
 	return &LongAnswer{resp.Body, c.Conn, req, &progressing{body, wait}, MaxResponseBytes, wait}, nil
@@ -325,6 +327,19 @@ func (a *LongAnswer) Read(p []byte) (int, error) {
 
 // Error is the *eval.Error for an error of Read.
 func (a *LongAnswer) Error(err error) error { return a.conn.bodyError(a.req, err) }
+
+// RepliesOf yields the replies of a batch: those in each place with results, up to an error.
+func RepliesOf(state *BatchState, in func(place string) iter.Seq2[*BatchReply, error]) iter.Seq2[*BatchReply, error] {
+	return func(yield func(*BatchReply, error) bool) {
+		for _, place := range state.Results {
+			for reply, err := range in(place) {
+				if !yield(reply, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
 
 // RepliesAt yields the replies in a file that the service keeps: a JSON object per line, each read by item. A line that is
 // longer than MaxResponseBytes is the error of its item, as a live answer of that length is.
