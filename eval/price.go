@@ -22,6 +22,9 @@ type Price struct {
 	Batch *float64 `json:"batch,omitempty"`
 	// Above has the prices of calls with long prompts; nil means the same prices.
 	Above *LongPrice `json:"above,omitempty"`
+	// Source says where the prices are from, and Date on which day.
+	Source string `json:"source,omitempty"`
+	Date   string `json:"date,omitempty"`
 }
 
 // LongPrice has the prices of all tokens of a call whose prompt has more than Tokens tokens.

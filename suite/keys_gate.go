@@ -177,7 +177,11 @@ func ofBatchPrices() yaml.Key {
 func priceBlock() yaml.Block {
 	above := key("above", longPriceBlock().Shape(), "The prices of calls whose prompts have more than `tokens` tokens.")
 	return yaml.Block{
-		Need: rateBlock().Need, Keys: append(rateBlock().Keys, ofBatchPrices(), above),
+		Need: rateBlock().Need, Keys: append(
+			rateBlock().Keys, ofBatchPrices(), above,
+			key("source", yaml.Text, "Where the prices are from, such as the vendor's page."),
+			key("date", yaml.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), "The day on which they were there, such as 2027-01-31."),
+		),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -429,7 +430,10 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 		checkAnyModelID(e.Key, e.Name())
 		one := e.Value.Map(priceBlock().Names()...)
 		price := readPrice(one)
-		price.Batch = batchFactor(one.Get("batch"))
+		price.Batch, price.Source, price.Date = batchFactor(one.Get("batch")), one.Get("source").Str(), one.Get("date").Str()
+		if _, err := time.Parse(time.DateOnly, price.Date); err != nil && price.Date != "" {
+			one.Get("date").Errorf("such as 2027-01-31", "`%s` is not a day", price.Date)
+		}
 		if above := one.Get("above"); !above.IsZero() {
 			m := above.Map(longPriceBlock().Names()...)
 			price.Above = &eval.LongPrice{Tokens: m.Need("tokens").Int(eval.LongPrompt, math.MaxInt32), Price: readPrice(m)}

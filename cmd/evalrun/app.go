@@ -215,7 +215,7 @@ var overview = []struct{ id, title, commands string }{
 	{"run", "Run:", "run resume rescore accept merge proxy"},
 	{"look", "Look:", "show report comment view publish history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
-	{"service", "Service:", "vendors models count embed auth emulate ledger"},
+	{"service", "Service:", "vendors prices models count embed auth emulate ledger"},
 	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
 }
 
@@ -280,6 +280,7 @@ func (a *app) commands() []*cobra.Command {
 		a.ledgerCommand(),
 		a.scorersCommand(),
 		a.vendorsCommand(),
+		a.pricesCommand(),
 		a.schemaCommand(),
 		a.initCommand(),
 		a.importCommand(),

@@ -260,6 +260,7 @@ func responsesUsage(f wire.Fields) *eval.Usage {
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")
 	wire.TakeDetail(f, "input_tokens_details", &c.Cached, "cached_tokens")
+	wire.TakeDetail(f, "input_tokens_details", &c.Written, "cache_write_tokens")
 	wire.TakeDetail(f, "output_tokens_details", &c.Reasoning, "reasoning_tokens")
 	wire.DropZeros(f)
 	return c.Usage(known, f)
