@@ -76,7 +76,8 @@ type batchResult struct {
 	Item   string          `json:"item"`
 	Status int             `json:"status,omitempty"` // 0: it got no answer
 	Body   json.RawMessage `json:"body,omitempty"`
-	Sum    uint64          `json:"sum,omitempty"` // of the request, if a model answered it
+	Sum    uint64          `json:"sum,omitempty"`  // of the request, if a model answered it
+	Draw   uint64          `json:"draw,omitempty"` // what its draws depend on
 }
 
 func (b *batchResult) succeeded() bool { return b.Status == http.StatusOK }

@@ -56,7 +56,7 @@ func (e *Emulator) KeepBatches(dir string) error {
 	}
 	if err == nil {
 		b.all, b.submissions = kept.Batches, kept.Submissions
-		err = e.readSums()
+		err = e.readPast()
 	}
 	if err != nil {
 		return fmt.Errorf("the batches of the emulator in %s cannot be read: %w", path, err)
@@ -70,8 +70,8 @@ func (e *Emulator) KeepBatches(dir string) error {
 	return nil
 }
 
-// readSums reads which requests were answered in the batches of earlier emulators.
-func (e *Emulator) readSums() error {
+// readPast reads what was answered in the batches of earlier emulators, and how often was drawn for it.
+func (e *Emulator) readPast() error {
 	for _, b := range e.batches.all {
 		if b.End == "" {
 			continue
@@ -81,6 +81,9 @@ func (e *Emulator) readSums() error {
 		err := e.eachResult(&plain, func(one *batchResult) error {
 			if one.Sum != 0 {
 				e.bills.add(one.Sum, true)
+			}
+			if one.Draw != 0 {
+				e.draws.next(one.Draw)
 			}
 			return nil
 		})

@@ -198,6 +198,24 @@ func TestBatchesAreKept(t *testing.T) {
 	}
 }
 
+// What is drawn for an item goes on in the next emulator, so that an item that fails by chance does not fail for ever.
+func TestDrawsOfItemsGoOn(t *testing.T) {
+	t.Parallel()
+	for name, f := range batchFaces {
+		dir := t.TempDir()
+		for n := 1; ; n++ {
+			e := newEmulator(t, "rules: [{faults: [{status: 500, rate: 0.8}]}]")
+			expect.OK(t, e.KeepBatches(dir))
+			if told(t, e, "GET", f.submit(t, e, "a"), "", ""); e.Stats()[servedAnswers] == 1 {
+				break
+			}
+			if n == 50 {
+				t.Fatalf("%s: %d batches without an answer, want one of five to have it", name, n)
+			}
+		}
+	}
+}
+
 // A folder that somebody else has written is refused, and nothing outside of it is read or written.
 func TestKeptBatchesAreChecked(t *testing.T) {
 	t.Parallel()

@@ -31,11 +31,18 @@ func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
 		_, _ = h.Write(req.Raw)
 	}
 	key := h.Sum64()
+	if item := itemOf(r); item != nil {
+		item.Draw = key
+	}
+	return rand.New(rand.NewPCG(seed^key, d.next(key))) //nolint:gosec // draws must be repeatable
+}
+
+// next counts a request for the same.
+func (d *draws) next(key uint64) uint64 {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.seen[key]++
-	n := d.seen[key]
-	d.mu.Unlock()
-	return rand.New(rand.NewPCG(seed^key, n)) //nolint:gosec // draws must be repeatable
+	return d.seen[key]
 }
 
 type wireResponse struct {
