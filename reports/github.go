@@ -102,6 +102,11 @@ func (g *github) gate() {
 		list.shown = append(list.shown, command("error", "evalrun: "+overview.NotGated, where, overview.NotApplied))
 		return
 	}
+	if g.d.End.Waits() {
+		list := g.list("warning")
+		list.shown = append(list.shown, command("warning", "evalrun: waiting (exit 5)", where, overview.Progress(g.d)))
+		return
+	}
 	broken, warned := g.rules()
 	if g.d.Gate().Exit != eval.CodeOK {
 		list := g.list("error")

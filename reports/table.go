@@ -103,7 +103,7 @@ func (t *table) suites() {
 			t.suite(s)
 		}
 	}
-	if len(t.d.Summary.Suites) == 0 {
+	if len(t.d.Summary.Suites) == 0 && !t.d.End.Waits() {
 		t.line("no trials\n")
 	}
 }

@@ -129,6 +129,9 @@ func (t *table) gate() {
 		t.line("gate: %s", overview.NotApplied)
 		return
 	}
+	if t.d.End.Waits() { // it is said above
+		return
+	}
 	if t.d.Partial() && t.d.Gate().Exit != eval.CodeOK && !t.interrupted() {
 		t.wrapped("", fmt.Sprintf(
 			"gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit,

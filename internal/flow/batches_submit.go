@@ -209,16 +209,16 @@ func (b *Batches) look(ctx context.Context, service *BatchService, in *incoming)
 				id = state.ID
 				return nil
 			case state.Key != "" || state.Items != 0 && state.Items != len(in.Items) || b.knows(state.ID):
-			case state.Phase != wire.BatchEnded:
-				candidates++
 			default:
-				ours, err := b.isOurs(ctx, service, in, state)
-				if err != nil {
+				ours, over, err := b.isOurs(ctx, service, in, state.ID)
+				switch {
+				case err != nil:
 					return err
-				}
-				if ours {
+				case ours:
 					id = state.ID
 					return nil
+				case !over:
+					candidates++
 				}
 			}
 		}
@@ -236,16 +236,20 @@ func (b *Batches) knows(id string) bool {
 	return false
 }
 
-// isOurs reports whether the results of a batch are for the items of an intent.
-func (b *Batches) isOurs(ctx context.Context, service *BatchService, in *incoming, state *wire.BatchState) (bool, error) {
+// isOurs reports whether the results of a batch are for the items of an intent, and whether it is over, so that there are any.
+func (b *Batches) isOurs(ctx context.Context, service *BatchService, in *incoming, id string) (ours, over bool, err error) {
+	state, err := service.State(ctx, in.first, id)
+	if err != nil || state.Phase != wire.BatchEnded {
+		return false, false, err
+	}
 	for reply, err := range service.Replies(ctx, in.first, state) {
 		if err != nil {
-			return false, err
+			return false, true, err
 		}
 		at, known := b.items[reply.Item]
-		return known && at.in == in, nil
+		return known && at.in == in, true, nil
 	}
-	return false, nil
+	return false, true, nil
 }
 
 // reservedOf is what an intent reserves.

@@ -199,7 +199,9 @@ func (c *consumer) submit(ctx context.Context) {
 	case c.end.Reason == eval.EndStopped:
 	case waits && left.Calls > 0:
 		c.end.Reason = eval.EndWaiting
-		c.end.Message = fmt.Sprintf("%s in %s", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"))
+		c.end.Message = fmt.Sprintf(
+			"%s in %s have no answer yet", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"),
+		)
 		s.continues = s.Options.Wait && !c.late
 	case whole && c.waiting > 0 && !c.moved:
 		c.end.Reason, c.end.Message = eval.EndStopped, "no further call can be submitted"

@@ -53,7 +53,7 @@ type modelList struct {
 	LastID  string            `json:"last_id"`
 }
 
-// UnmarshalJSON also accepts the plain array of some servers.
+// UnmarshalJSON also accepts the plain array of some servers, and the null that servers in Go send for an empty list.
 func (l *modelList) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return json.Unmarshal(data, &l.Data)
@@ -61,7 +61,7 @@ func (l *modelList) UnmarshalJSON(data []byte) error {
 	type plain modelList
 	var known struct {
 		plain
-		Data *[]json.RawMessage `json:"data"`
+		Data json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(data, &known); err != nil {
 		return err
@@ -70,8 +70,7 @@ func (l *modelList) UnmarshalJSON(data []byte) error {
 		return &ShapeError{"data", "nothing"}
 	}
 	*l = modelList(known.plain)
-	l.Data = *known.Data
-	return nil
+	return json.Unmarshal(known.Data, &l.Data)
 }
 
 // readModel reads a model, whose limits have many names among servers.
