@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -128,6 +129,11 @@ func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, kn
 	}
 	if s.batches == nil {
 		return nil
+	}
+	if s.emulator != nil {
+		if err := s.emulator.KeepBatches(filepath.Join(dir, "emulator")); err != nil {
+			return eval.Incomplete("the emulator's batches cannot be kept: %w", err)
+		}
 	}
 	s.batches.Open(run, dir, w, known)
 	return nil
