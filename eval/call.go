@@ -148,6 +148,33 @@ type Error struct {
 	Model   string `json:"-"`
 }
 
+// MayPass reports whether a later attempt may go better.
+func (e *Error) MayPass() bool {
+	if e.Retry == RetryNever {
+		return false
+	}
+	switch e.Kind {
+	case KindTransport, KindTimeout, KindTruncated, KindMalformed, KindQuota, KindProgram:
+		return true
+	case KindAuth:
+		return e.Retry == RetryWithLogin
+	case KindStatus:
+		return isPassing(e.Status)
+	}
+	return false
+}
+
+// isPassing reports whether an HTTP status is of a transient fault. These are request timeout, internal error, bad gateway,
+// unavailable, gateway timeout, and the statuses of a content network that does not reach the service. Some services use 529 to say
+// that they are overloaded.
+func isPassing(status int) bool {
+	switch status {
+	case 408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529:
+		return true
+	}
+	return false
+}
+
 func (e *Error) Error() string {
 	switch {
 	case e.Status != 0 && e.Code != "":

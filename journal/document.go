@@ -155,13 +155,14 @@ type IndexedTrial struct {
 	N                    int
 	ID, Suite, Case, Arm string
 	Outcome              eval.Outcome
+	MayPass              bool // another attempt may not have its error
 }
 
 // Indexed looks up a trial by its place in the order of the plan, without reading the file.
 func (d *Document) Indexed(place int) IndexedTrial {
 	e := &d.index.entries[place]
 	s := &d.index.shapes[e.shape]
-	return IndexedTrial{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome)}
+	return IndexedTrial{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome), e.flags&isPassing != 0}
 }
 
 // Len is the number of trials in the file.

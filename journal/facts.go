@@ -27,6 +27,7 @@ type Facts struct {
 	Quarantined, SkippedEarly, Unused       bool           // out of the gate; not sent, or not used, since the verdict was known
 	Blocked                                 string         // the reason of the first block, "" when nothing was
 	ErrorKind                               eval.ErrorKind // "" without an error
+	MayPass                                 bool           // another attempt may not have the error
 	Attempts                                int            // to send for the answer; 0 for one from a cache
 	Tokens                                  int
 	LatencyMs                               float64
@@ -69,6 +70,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.ErrorKind = eval.ErrorKind(d.index.shapes[e.shape].errorKind)
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
+			f.MayPass = k.MayPass
 			f.Unused, f.At = e.flags&isUnused != 0, e.offset
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})

@@ -71,6 +71,7 @@ const (
 	isTainted
 	isLate    // its time was up, and what was there was scored
 	isLimited // the same, since it had made its calls
+	isPassing // an error that another attempt may not have
 )
 
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written, and a hash of others.

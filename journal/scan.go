@@ -35,7 +35,8 @@ type scannedTrial struct {
 }
 
 type scannedError struct {
-	Kind string `json:"kind"`
+	Kind   string `json:"kind"`
+	Status int    `json:"status"`
 }
 
 type scannedTiming struct {
@@ -115,6 +116,9 @@ func (r *scannedTrial) flags() (f flags) {
 		f |= isLate
 	default:
 		f |= isLimited
+	}
+	if e := (&eval.Error{Kind: eval.ErrorKind(r.Error.Kind), Status: r.Error.Status}); e.MayPass() {
+		f |= isPassing
 	}
 	f |= r.Response.flags()
 	for i := range r.Turns {

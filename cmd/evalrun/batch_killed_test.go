@@ -88,7 +88,7 @@ func (b *box) paidOnce(s *batchService, cases int) {
 	all, extra := s.all()
 	b.exits(0, "report", "killed", "-o", "json=killed.json")
 	var report struct {
-		Run    struct{ Spent struct{ Calls, Tokens int } }
+		Run     struct{ Spent struct{ Calls, Tokens int } }
 		Summary struct {
 			Trials  int
 			Pass    int

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ type batchService struct {
 	slow time.Duration // a request takes up to that long, before and after its work
 	// spoil may change what becomes of the items of a batch, by their place; nil: all are answered.
 	spoil func(batch, item int) string
+	says  string // instead of an answer
 
 	mu      sync.Mutex
 	files   [][]byte
@@ -37,6 +39,7 @@ type servedItem struct {
 	ID    string `json:"custom_id"`
 	Body  json.RawMessage
 	fault string
+	says  string
 }
 
 // open is how often a batch is asked for before it has ended.
@@ -106,6 +109,7 @@ func (s *batchService) add(b *servedBatch) *servedBatch {
 	b.id, b.created = fmt.Sprintf("b%d", len(s.batches)), time.Now()
 	for i := range b.items {
 		s.count(string(b.items[i].Body))
+		b.items[i].says = cmp.Or(s.says, "an answer")
 		if s.spoil != nil {
 			b.items[i].fault = s.spoil(len(s.batches), i)
 		}
@@ -283,7 +287,7 @@ func (i *servedItem) text() string {
 	if strings.Contains(string(i.Body), "You are") {
 		return `{"reason":"fine","score":1}`
 	}
-	return "an answer"
+	return i.says
 }
 
 func (i *servedItem) openAI(endpoint string) object {
@@ -321,7 +325,8 @@ func (i *servedItem) anthropic() object {
 	case "expired", "canceled":
 		result = object{"type": i.fault}
 	case "refused":
-		result = object{"type": "errored", "error": object{"type": "error", "error": object{"type": "invalid_request_error", "message": "not allowed"}}}
+		why := object{"type": "invalid_request_error", "message": "not allowed"}
+		result = object{"type": "errored", "error": object{"type": "error", "error": why}}
 	case "unknown":
 		id = "somebody-elses"
 	case "missing":

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/rates"
@@ -354,7 +355,7 @@ func (b *Batches) read(in *incoming, id string, at int64) *wire.BatchReply {
 func (b *Batches) fails(in *incoming, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := eval.AsError(err); passing(e) && e.Kind != eval.KindMalformed { // which is paid, and would most likely come again
+	if e := eval.AsError(err); e.MayPass() && e.Kind != eval.KindMalformed { // which is paid, and would most likely come again
 		in.passing++
 	}
 }
@@ -403,7 +404,9 @@ func (b *Batches) notUsed(in *incoming) *eval.Usage {
 		}
 	}
 	if left > 0 {
-		b.cfg.Notice(fmt.Sprintf("%d answers of the batch %s are for calls that the plan does not have any more; they are paid", left, in.ID))
+		b.cfg.Notice(fmt.Sprintf(
+			"%s of the batch %s are not used, since the plan does not have their calls any more; they are paid", diag.Count(left, "answer"), in.ID,
+		))
 	}
 	return sum
 }
@@ -424,5 +427,3 @@ func (b *Batches) Close() {
 
 // newKey names a batch.
 func newKey() string { return strings.ToLower(rand.Text()) }
-
-func (in *incoming) name() string { return cmp.Or(in.ID, "with the key "+in.Key) }

@@ -107,8 +107,7 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 			b.items[id] = item{in, unanswered, false}
 		}
 	}
-	var size int64
-	var strange, twice int
+	r := fetching{in: in}
 	in.whole = true
 	for reply, err := range service.Replies(ctx, in.first, in.state) {
 		if err != nil {
@@ -116,27 +115,9 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 			b.cfg.Notice(fmt.Sprintf("the results of the batch %s are not complete: %s", in.ID, err))
 			break
 		}
-		at, known := b.items[reply.Item]
-		switch {
-		case !known || at.in != in:
-			strange++
-			continue
-		case at.used:
-			continue
-		case at.at != unanswered || in.failed[reply.Item] != nil:
-			twice++
-			continue
-		case reply.Error != nil:
-			in.failed[reply.Item] = reply.Error
-			continue
-		}
-		n, err := writeRecord(in.replies, reply.Body)
-		if err != nil {
+		if err := b.take(&r, reply); err != nil {
 			return fmt.Errorf("the replies of the batch %s cannot be kept: %w", in.ID, err)
 		}
-		at.at = size
-		size += n
-		b.items[reply.Item] = at
 	}
 	if !in.Fetched {
 		if err := b.journal.WriteBatch(&journal.Batch{Key: in.Key, ID: in.ID, Fetched: true}); err != nil {
@@ -144,9 +125,39 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 		}
 	}
 	b.unused = b.countUnused()
-	b.odd(in, strange, "that the run did not send; they are not used")
-	b.odd(in, twice, "that it had answered already; the first answers count")
+	b.odd(in, r.strange, "that the run did not send; they are not used")
+	b.odd(in, r.twice, "that it had answered already; the first answers count")
 	return nil
+}
+
+// fetching is a batch whose replies are being read.
+type fetching struct {
+	in             *incoming
+	size           int64 // of the file so far
+	strange, twice int   // replies to items of nobody, and further ones to the same item
+}
+
+// take keeps a reply.
+func (b *Batches) take(r *fetching, reply *wire.BatchReply) error {
+	at, known := b.items[reply.Item]
+	switch {
+	case !known || at.in != r.in:
+		r.strange++
+		return nil
+	case at.used:
+		return nil
+	case at.at != unanswered || r.in.failed[reply.Item] != nil:
+		r.twice++
+		return nil
+	case reply.Error != nil:
+		r.in.failed[reply.Item] = reply.Error
+		return nil
+	}
+	n, err := writeRecord(r.in.replies, reply.Body)
+	at.at = r.size
+	r.size += n
+	b.items[reply.Item] = at
+	return err
 }
 
 // countUnused counts the calls that can be answered, or be told why they have no answer.

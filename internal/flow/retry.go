@@ -117,7 +117,7 @@ func (r *retry) waitToRetry(ctx context.Context, a *attempt, e *eval.Error, n in
 	if e.Kind == eval.KindMalformed { // it arrived, and was paid for: the next one most likely has the same shape
 		most = min(most, 2)
 	}
-	if n >= most || !passing(e) || r.policy.Waits.stopped() || !r.take(e) {
+	if n >= most || !e.MayPass() || r.policy.Waits.stopped() || !r.take(e) {
 		return false
 	}
 	wait := backoff(n-1, e.RetryAfter)
@@ -126,33 +126,6 @@ func (r *retry) waitToRetry(ctx context.Context, a *attempt, e *eval.Error, n in
 	}
 	defer queued(a.timing, time.Now())
 	return r.policy.Waits.wait(ctx, "another try", wait, nil)
-}
-
-// passing reports whether a later attempt may go better.
-func passing(e *eval.Error) bool {
-	if e.Retry == eval.RetryNever {
-		return false
-	}
-	switch e.Kind {
-	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota, eval.KindProgram:
-		return true
-	case eval.KindAuth:
-		return e.Retry == eval.RetryWithLogin
-	case eval.KindStatus:
-		return passingStatus(e.Status)
-	}
-	return false
-}
-
-// passingStatus reports whether an HTTP status is of a transient fault. These are request timeout, internal error, bad
-// gateway, unavailable, gateway timeout, and the statuses of a content network that does not reach the service. Some
-// services use 529 to say that they are overloaded.
-func passingStatus(status int) bool {
-	switch status {
-	case 408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529:
-		return true
-	}
-	return false
 }
 
 // backoff draws the wait before retry n, from 0. What the service requests is the least, with up to a tenth on top so

@@ -186,34 +186,41 @@ func (c *consumer) collect(ctx context.Context) bool {
 
 // submit sends the calls that the run has put into batches, and says how the run ends if it waits for any.
 func (c *consumer) submit(ctx context.Context) {
-	s := c.session
-	if s.batches == nil {
+	b := c.session.batches
+	if b == nil {
 		return
 	}
-	whole := c.end.Reason == eval.EndCompleted && s.stop.Reason() == ""
-	if whole || c.end.Reason == eval.EndBudget {
-		if err := s.batches.Submit(ctx); err != nil {
+	whole := c.end.Reason == eval.EndCompleted && c.session.stop.Reason() == ""
+	waits := whole || c.end.Reason == eval.EndBudget
+	if waits {
+		if err := b.Submit(ctx); err != nil {
+			whole, waits = false, false
 			c.end.Reason, c.end.Message = eval.EndStopped, "a batch was refused: "+err.Error()
 		}
 	}
-	left, err := s.batches.Finish(whole)
+	left, err := b.Finish(whole)
 	if err != nil {
 		c.broken = err
 	}
-	waits := whole || c.end.Reason == eval.EndBudget
-	switch failed := c.unanswered + left.Unanswered; {
-	case c.end.Reason == eval.EndStopped:
+	switch {
 	case waits && left.Calls > 0:
 		c.end.Reason = eval.EndWaiting
-		c.end.Message = fmt.Sprintf(
-			"%s in %s have no answer yet", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"),
-		)
-		s.continues = s.Options.Wait && !c.late
-	case whole && c.waiting > 0 && !c.moved:
+		c.end.Message = fmt.Sprintf("%s in %s have no answer yet", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"))
+		c.session.continues = c.session.Options.Wait && !c.late
+	case whole:
+		c.endWithout(c.unanswered + left.Unanswered)
+	}
+}
+
+// endWithout ends a run with no open batch. Some calls in batches may have failed for a reason that may pass.
+func (c *consumer) endWithout(failed int) {
+	switch {
+	case c.waiting > 0 && c.moved:
+		c.end.Reason, c.end.Message = eval.EndWaiting, "further calls can be submitted now"
+		c.session.continues = true
+	case c.waiting > 0:
 		c.end.Reason, c.end.Message = eval.EndStopped, "no further call can be submitted"
-	case whole && c.waiting > 0:
-		c.end.Reason, c.end.Message, s.continues = eval.EndWaiting, "further calls can be submitted now", true
-	case whole && failed > 0:
+	case failed > 0:
 		c.end.Reason = eval.EndStopped
 		c.end.Message = fmt.Sprintf("%s in batches got no answer; a resume sends %s again", diag.Count(failed, "call"), themOrIt(failed))
 	}

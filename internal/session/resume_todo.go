@@ -107,7 +107,7 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 		return true
 	case eval.Err:
 		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
-		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits())
+		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits() && !k.MayPass)
 	}
 	return false
 }

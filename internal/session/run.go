@@ -63,28 +63,9 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	if err := s.checkPlace(dir); err != nil {
 		return "", err
 	}
-	copies := s.Copies()
-	run.Copies = journal.CopiesOf(copies)
-	if err := s.sign(run, dir); err != nil {
-		return "", eval.BadInput("the run directory cannot be made: %w", err)
-	}
-	w, err := journal.Create(dir, run, copies)
+	w, err := s.create(run, plan, dir)
 	if err != nil {
-		return "", eval.BadInput("the run directory cannot be made: %w", err)
-	}
-	if run.Options().Narrows() {
-		if err := w.WriteNotRun(plan.NotRun()); err != nil {
-			return "", errors.Join(eval.BadInput("the run directory cannot be made: %w", err), w.Close())
-		}
-	}
-	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
-		return "", errors.Join(eval.BadInput("the run directory cannot be used: %w", err), w.Close())
-	}
-	if !s.Options.NoHistory {
-		s.Options.In().ExpectRun(run, dir)
-	}
-	if err := s.openBatchesOf(run, dir, w, nil); err != nil {
-		return "", errors.Join(err, w.Close())
+		return "", err
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	c.part = c.partOf(func(*runner.Planned) bool { return false })
@@ -98,6 +79,34 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	progress.Start(plan.Size())
 	defer s.noteEchoes()
 	return dir, c.carryOut(ctx, progress, signals)
+}
+
+// create makes the run file.
+func (s *Session) create(run *eval.Run, plan *runner.Plan, dir string) (*journal.Writer, error) {
+	copies := s.Copies()
+	run.Copies = journal.CopiesOf(copies)
+	if err := s.sign(run, dir); err != nil {
+		return nil, eval.BadInput("the run directory cannot be made: %w", err)
+	}
+	w, err := journal.Create(dir, run, copies)
+	if err != nil {
+		return nil, eval.BadInput("the run directory cannot be made: %w", err)
+	}
+	if run.Options().Narrows() {
+		if err := w.WriteNotRun(plan.NotRun()); err != nil {
+			return nil, errors.Join(eval.BadInput("the run directory cannot be made: %w", err), w.Close())
+		}
+	}
+	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
+		return nil, errors.Join(eval.BadInput("the run directory cannot be used: %w", err), w.Close())
+	}
+	if !s.Options.NoHistory {
+		s.Options.In().ExpectRun(run, dir)
+	}
+	if err := s.openBatchesOf(run, dir, w, nil); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
 }
 
 // sign signs the header of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.

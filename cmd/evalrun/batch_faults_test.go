@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// plainBatchSuite has cases with one call each.
+func plainBatchSuite(protocol, address string) string {
+	return "version: 1\nname: s\nservices: {v: {protocol: " + protocol + ", baseUrl: '" + address + batchProtocols[protocol] +
+		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m}]\nprompts: [{name: p, text: 'question {{.x}}'}]\n" +
+		"limits: {countTokens: never}\ndefaults: {scorers: [{contains: answer}]}\n" +
+		"cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: b}}, {name: c, vars: {x: c}}]\n"
+}
+
+// Each fault of a batch is a message and an outcome, in every protocol. What has no answer is sent again by the next resume, and
+// nothing else is.
+func TestFaultsOfBatches(t *testing.T) {
+	for fault, want := range map[string]struct {
+		code  int      // of the resume that collects
+		says  string   // in the run file, or on standard error
+		then  []int    // exit codes of further resumes
+		items int      // that the service is paid for in the end
+		only  []string // protocols; nil: all
+	}{
+		"expired": {4, "expired", []int{5, 5, 0}, 4, nil},
+		"refused": {4, "not allowed", []int{4}, 3, nil},
+		"unknown": {4, "that the run did not send; they are not used", []int{5, 5, 0}, 4, nil},
+		"missing": {4, "the service has no result for this item of the batch", []int{5, 5, 0}, 4, nil},
+		"twice":   {0, "that it had answered already; the first answers count", []int{0}, 3, []string{"openai", "anthropic"}},
+		"cut":     {5, "are not complete", []int{5, 5}, 3, []string{"openai", "anthropic"}},
+	} {
+		for protocol := range batchProtocols {
+			if want.only != nil && !strings.Contains(strings.Join(want.only, " "), protocol) {
+				continue
+			}
+			t.Run(fault+" "+protocol, func(t *testing.T) {
+				t.Parallel()
+				s := &batchService{spoil: func(batch, item int) string {
+					if batch == 0 && item == 1 {
+						return fault
+					}
+					return ""
+				}}
+				b := newBox(t, s, nil)
+				b.env = append(b.env, "V_API_KEY=k")
+				b.write("suite.yaml", plainBatchSuite(protocol, b.url))
+				b.exits(5, "run", "suite.yaml", "--batch", "--out", "run")
+				b.exits(5, "resume", "run")
+				b.exits(want.code, "resume", "run")
+				if said := b.out + b.errs + b.read("run/run.jsonl"); !strings.Contains(said, want.says) {
+					t.Errorf("got no %q in what is said:\n%s", want.says, said)
+				}
+				for _, code := range want.then {
+					b.exits(code, "resume", "run")
+				}
+				all, _ := s.all()
+				expect.Same(t, "items", all, want.items)
+			})
+		}
+	}
+}
+
+// A resume with another key, or of a batch that is gone, sends nothing again, and says what to do.
+func TestBatchesThatAreGone(t *testing.T) {
+	t.Parallel()
+	s := &batchService{}
+	b := newBox(t, s, nil)
+	b.env = append(b.env, "V_API_KEY=k")
+	b.write("suite.yaml", plainBatchSuite("openai", b.url))
+	b.exits(5, "run", "suite.yaml", "--batch", "--out", "run")
+	s.mu.Lock()
+	s.batches = nil
+	s.mu.Unlock()
+	b.exits(4, "resume", "run")
+	b.says("the service `v` does not know the batch b0: it was deleted")
+	b.env = append(b.env, "V_API_KEY=another")
+	b.exits(4, "resume", "run")
+	b.says("it was submitted with another key")
+	all, _ := s.all()
+	expect.Same(t, "items", all, 3)
+	// --live pays again, at the user's word: the stand-in refuses live calls
+	b.exits(4, "resume", "run", "--live")
+	again, _ := s.all()
+	expect.Same(t, "live calls are made", again > all, true)
+}
+
+// A run that stops early pays for the batches before the stop.
+func TestBatchesGrowUntilAnEarlyStop(t *testing.T) {
+	t.Parallel()
+	s := &batchService{}
+	b := newBox(t, s, nil)
+	b.env = append(b.env, "V_API_KEY=k")
+	var cases strings.Builder
+	for i := range 80 {
+		fmt.Fprintf(&cases, "  - {name: c%d, vars: {x: x%d}}\n", i, i)
+	}
+	suite, _, _ := strings.Cut(plainBatchSuite("openai", b.url), "cases:")
+	suite += "cases:\n" + cases.String()
+	b.write("suite.yaml", suite)
+	b.exits(0, "run", "suite.yaml", "--batch", "--wait", "--out", "base")
+	before, _ := s.all()
+	expect.Same(t, "items", before, 80)
+	s.says = "nothing"
+	b.write("suite.yaml", suite+
+		"gate: {baseline: {run: base, margin: 0.05, stopEarly: true}}\n")
+	b.exits(1, "run", "suite.yaml", "--batch", "--wait", "--out", "stopped")
+	after, _ := s.all()
+	expect.Same(t, "items of the batch before the stop", after-before, 10)
+	var report struct {
+		Run struct{ Spent struct{ Calls int } }
+	}
+	b.exits(0, "report", "stopped", "-o", "json=stopped.json")
+	expect.OK(t, json.Unmarshal([]byte(b.read("stopped.json")), &report))
+	expect.Same(t, "calls in the account", report.Run.Spent.Calls, 10)
+}
