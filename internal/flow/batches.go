@@ -2,7 +2,6 @@ package flow
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
