@@ -112,23 +112,27 @@ func (b *batches) find(protocol, id string) *batch {
 	return b.all[i]
 }
 
-// page returns a page of the batches of a protocol, the newest first: at most n of them, after the one with an id.
-func (b *batches) page(protocol, after string, n int) (page []batch, more bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// page returns a page of the batches of a protocol, the newest first: at most n of them, after the one with an id. A list is a question
+// for the state of each.
+func (e *Emulator) page(protocol, after string, n int) (page []batch, more bool, p *problem) {
+	e.batches.mu.Lock()
+	defer e.batches.mu.Unlock()
 	skip := after != ""
-	for _, one := range slices.Backward(b.all) {
+	for _, one := range slices.Backward(e.batches.all) {
 		switch {
 		case one.Protocol != protocol:
 		case skip:
 			skip = one.ID != after
 		case len(page) == n:
-			return page, true
+			return page, true, nil
 		default:
+			if p := e.askBatch(one); p != nil {
+				return nil, false, p
+			}
 			page = append(page, *one)
 		}
 	}
-	return page, false
+	return page, false, nil
 }
 
 // submit keeps a batch. read reads it, and writes the file of its items.
@@ -246,7 +250,11 @@ func (e *Emulator) listBatches(
 		in.fail(w, badRequest("limit: %q is not a number from 1 to %d", text, most))
 		return
 	}
-	page, more := e.batches.page(protocol, query.Get(after), n)
+	page, more, p := e.page(protocol, query.Get(after), n)
+	if p != nil {
+		in.fail(w, p)
+		return
+	}
 	out := map[string]any{"data": []any{}, "first_id": nil, "last_id": nil, "has_more": more}
 	var data []any
 	for i := range page {

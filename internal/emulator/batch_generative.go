@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -199,8 +200,11 @@ func rpcCode(status int) int {
 }
 
 func (e *Emulator) listContentBatches(w http.ResponseWriter, r *http.Request) {
-	all, _ := e.batches.page(batchesGenerative, "", maxMessages)
-	from, to, p := pageOf(r.URL.Query(), len(all))
+	all, _, p := e.page(batchesGenerative, "", math.MaxInt)
+	from, to := 0, 0
+	if p == nil {
+		from, to, p = pageOf(r.URL.Query(), len(all))
+	}
 	if p != nil {
 		fail(w, p)
 		return

@@ -112,9 +112,7 @@ func TestABatchTakesItsTime(t *testing.T) {
 		e := newEmulator(t, "batch: {polls: 3}")
 		path, other := f.submit(t, e, "a", "b", "c", "d"), f.submit(t, e, "a", "b", "c", "d")
 		for range 3 {
-			if state := f.state(told(t, e, "GET", path, "", "")); state == any(f.ended) {
-				t.Errorf("%s: got a batch that has ended, want an open one", name)
-			}
+			expect.Same(t, name, f.state(told(t, e, "GET", path, "", "")), any(f.open))
 		}
 		expect.Same(t, name, f.state(told(t, e, "GET", path, "", "")), any(f.ended))
 		for range 2 {
@@ -180,10 +178,7 @@ func TestBatchesAreKept(t *testing.T) {
 			t.Errorf("%s: the folder is there, want it for the first batch", name)
 		}
 		path := f.submit(t, e, "busy", "b")
-		open := f.state(told(t, again(), "GET", path, "", ""))
-		if open == any(f.ended) {
-			t.Errorf("%s: got a batch that has ended, want an open one", name)
-		}
+		expect.Same(t, name, f.state(told(t, again(), "GET", path, "", "")), any(f.open))
 		expect.Same(t, name, f.state(told(t, again(), "GET", path, "", "")), any(f.ended))
 		expect.Same(t, name, strings.Count(ids(f.results(t, again(), path)), "i0"), 2)
 		e = again()

@@ -150,7 +150,7 @@ var batchFaces = map[string]batchFace{
 			}
 			return "/v1/batches/" + submitFile(t, e, "/v1", "/v1/chat/completions", lines...)["id"].(string)
 		},
-		list: "/v1/batches", cancel: "/cancel", open: "validating", ended: "completed", cancelled: "cancelled",
+		list: "/v1/batches", cancel: "/cancel", open: "in_progress", ended: "completed", cancelled: "cancelled",
 		state: func(b map[string]any) any { return b["status"] },
 		results: func(t *testing.T, e *Emulator, path string) (out string) {
 			b := told(t, e, "GET", path, "", "")
@@ -197,7 +197,7 @@ var batchFaces = map[string]batchFace{
 				`{"batch": {"display_name": "k1", "input_config": {"requests": {"requests": [`+strings.Join(all, ",")+`]}}}}`)
 			return "/v1beta/" + b["name"].(string)
 		},
-		list: "/v1beta/batches", cancel: ":cancel", open: "BATCH_STATE_PENDING", ended: "BATCH_STATE_SUCCEEDED",
+		list: "/v1beta/batches", cancel: ":cancel", open: "BATCH_STATE_RUNNING", ended: "BATCH_STATE_SUCCEEDED",
 		cancelled: "BATCH_STATE_CANCELLED",
 		state:     func(b map[string]any) any { return at(b, "metadata", "state") },
 		results: func(t *testing.T, e *Emulator, path string) string {
@@ -219,6 +219,7 @@ func TestBatchesOfEachProtocol(t *testing.T) {
 			show := func(path string) any { return f.state(told(t, e, "GET", path, "", "")) }
 			first := f.submit(t, e, "hello", "busy")
 			other := f.submit(t, e, "hello")
+			told(t, e, "POST", other+f.cancel, jsonType, "")
 			list := told(t, e, "GET", f.list, "", "")
 			page, _ := list["data"].([]any)
 			if name == "generative" {
@@ -226,11 +227,11 @@ func TestBatchesOfEachProtocol(t *testing.T) {
 			}
 			expect.Same(t, "listed", len(page), 2)
 			newest := page[0].(map[string]any)
-			expect.Same(t, "state", f.state(newest), any(f.open))
+			expect.Same(t, "cancelled", f.state(newest), any(f.cancelled))
+			expect.Same(t, "ended", f.state(page[1].(map[string]any)), any(f.ended))
 			if id := fmt.Sprint(newest["id"], newest["name"]); !strings.Contains(id, other[strings.LastIndex(other, "/")+1:]) {
 				t.Errorf("the first one listed is %s, want the newest, %s", id, other)
 			}
-			told(t, e, "POST", other+f.cancel, jsonType, "")
 			expect.Same(t, "cancelled", show(other), any(f.cancelled))
 			expect.Same(t, "ended", show(first), any(f.ended))
 			got := f.results(t, e, first)

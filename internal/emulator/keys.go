@@ -157,7 +157,7 @@ func replyFaults() []yaml.Key {
 func batchBlock() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("after", yaml.Duration, "How long a batch takes."),
-		key("polls", yaml.Int(0, math.MaxInt32), "How many questions for its state find it open."),
+		key("polls", yaml.Int(0, math.MaxInt32), "How many questions for its state find it open; a list is one for each batch in it."),
 		key("shuffle", yaml.Bool, "Whether its results come in another order than its items."),
 		key("faults", yaml.List(batchFaultBlock().Shape()), "What goes wrong with submissions, and with the batches that they make."),
 	}}
