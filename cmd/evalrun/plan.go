@@ -63,11 +63,11 @@ func (a *app) showPlan(ctx context.Context, o *planOptions) error {
 		if plan, err = opened.Plan(ctx); err != nil {
 			return err
 		}
-		if f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, opened.Counter()); err != nil {
+		if f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, opened.Counter(), j.Batching()); err != nil {
 			return eval.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
-		f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, nil)
+		f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, nil, j.Batching())
 		if err != nil {
 			return err
 		}
@@ -193,8 +193,13 @@ func writeForecast(w io.Writer, f *session.Forecast) error {
 		currency, trials := diag.CleanLine(f.Currency), float64(max(1, f.Trials))
 		p.Printf("cost: from %s to %s %s, by the length of the answers; at most %s\n", text.Money(f.LeastCost),
 			text.Money(f.MostCost), currency, text.PerThousand(f.MostCost/trials, currency))
+		if b := f.Batch; b != nil {
+			p.Printf("cost in batches: from %s to %s %s; at most %s\n", text.Money(b.LeastCost), text.Money(b.MostCost), currency,
+				text.PerThousand(b.MostCost/trials, currency))
+		}
 	}
 	writeTime(p, f)
+	writeBatches(p, f.Batch)
 	writeRaces(p, f)
 	writeRules(p, f)
 	writeGates(p, f)
@@ -358,6 +363,34 @@ func writeTime(p *term.Printer, f *session.Forecast) {
 		p.Printf("time: at least %s at the limits\n", least)
 	default:
 		p.Printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
+	}
+}
+
+// writeBatches writes how many batches a run with --batch submits, and how long they may take.
+func writeBatches(p *term.Printer, b *session.BatchForecast) {
+	if b == nil {
+		return
+	}
+	switch rounds := diag.Count(b.MostRounds, "round"); {
+	case b.MostRounds == 1:
+		p.Printf("time in batches: within 24 hours\n")
+	case b.MostRounds > b.Rounds:
+		p.Printf("time in batches: %d to %s, each within 24 hours\n", b.Rounds, rounds)
+	default:
+		p.Printf("time in batches: %s, each within 24 hours\n", rounds)
+	}
+	for _, m := range b.Models {
+		calls := diag.Count(m.MostCalls, "call")
+		switch {
+		case m.Calls == 0:
+			calls = "up to " + calls
+		case m.MostCalls > m.Calls:
+			calls = fmt.Sprintf("%d to %s", m.Calls, calls)
+		}
+		p.Printf("batches of %s: at least %d, for %s\n", diag.CleanLine(m.Model), m.Batches, calls)
+	}
+	if len(b.SamePrice) > 0 {
+		p.Printf("note: the price list has no `batch` for %s, so calls in batches cost the full price\n", strings.Join(b.SamePrice, ", "))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -35,11 +36,38 @@ func (s *Session) openBatches(lines map[string]any) error {
 	if err := s.checkBatches(services); err != nil {
 		return err
 	}
+	s.warnBatchPrices(services)
 	s.batches = flow.NewBatches(flow.BatchesConfig{
 		Services: services, Live: s.Options.Live, Retry: s.retryPolicy(way{peer: theService}),
 		Notice: func(text string) { s.Notice(text) },
 	})
 	return nil
+}
+
+// warnBatchPrices says which models have a price, but none in batches.
+func (s *Session) warnBatchPrices(services map[string]*flow.BatchService) {
+	var names []string
+	prices := s.Settings.Prices
+	note := func(m *suite.ConfiguredModel) {
+		name, _ := m.Service.Identity()
+		if services[name] != nil && prices.Knows(m.ID) && !prices.KnowsBatch(m.ID) && !slices.Contains(names, m.ID) {
+			names = append(names, m.ID)
+		}
+	}
+	for _, of := range s.Suites {
+		for _, arm := range of.Arms() {
+			if m := arm.Target.Model(); m != nil {
+				note(m)
+			}
+		}
+		for _, j := range of.Judges {
+			note(&j.Model)
+		}
+	}
+	if len(names) > 0 {
+		s.Notice(fmt.Sprintf("the price list %s has no `batch` for %s: calls in batches count at the full price",
+			s.Settings.pricesFile, strings.Join(names, ", ")))
+	}
 }
 
 // callerOf identifies the caller to a service; "" when it needs to know none.

@@ -51,6 +51,8 @@ type Forecast struct {
 	// Rates and Best are the rules about pass rates and about the best arm.
 	Rates []gate.RateOutlook `json:"passRates,omitempty"`
 	Best  []gate.BestOutlook `json:"best,omitempty"`
+	// Batch is the same with batches; nil if nothing comes by batch.
+	Batch *BatchForecast `json:"batch,omitempty"`
 }
 
 // ArmForecast is the share of one arm.
@@ -213,14 +215,17 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 	return sum, nil
 }
 
-// NewForecast estimates a plan within limits. prices may be nil. Without a counter it estimates tokens.
+// NewForecast estimates a plan within limits. prices and batches may be nil. Without a counter it estimates tokens.
 func NewForecast(
-	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.PriceList, counter runner.TokenCounter,
+	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.PriceList, counter runner.TokenCounter, batches BatchBounds,
 ) (*Forecast, error) {
 	s := &forecaster{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
 		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{},
 		loads: map[runner.ModelRef]load{}, embedded: map[runner.EmbeddingModel]*embeddedTexts{},
+		batch: batchForecaster{
+			of: batches, prices: prices, known: map[string]*wire.BatchBounds{}, loads: map[runner.ModelRef]*batchLoad{},
+		},
 	}
 	if err := eachPrompt(ctx, plan, counter, s.trial); err != nil {
 		return nil, err
@@ -233,6 +238,7 @@ type forecaster struct {
 	plan   *runner.Plan
 	within *suite.Limits
 	prices *eval.PriceList
+	batch  batchForecaster
 
 	arms     map[armKey]*ArmForecast
 	loads    map[runner.ModelRef]load
@@ -295,8 +301,16 @@ func (s *forecaster) generating(t *runner.Planned, tokens int) {
 	if turns == 1 {
 		least = least.OfCall(false)
 	}
+	mostly := &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output}
 	s.LeastCost += s.prices.Of(t.Model, least)
-	s.MostCost += s.prices.MostOf(t.Model, &eval.Usage{PromptTokens: tokens + replies, OutputTokens: output}, longest)
+	s.MostCost += s.prices.MostOf(t.Model, mostly, longest)
+	if after := min(1, len(t.Judges())+len(t.References())); t.Request.App == nil && s.batch.batches(t.Request.Service) {
+		s.batch.trial(turns+after, most+after)
+		bytes := int64(turns) * int64(wire.Size(t.Request.Contents)+len(t.Request.System)+itemBytes)
+		s.batch.take(modelOf(t), batchLoad{turns, most, turns, bytes}, least, mostly, longest)
+	} else {
+		s.batch.take(modelOf(t), batchLoad{}, least, mostly, longest)
+	}
 	s.unknown = s.unknown || output == 0 && t.Request.App == nil
 	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
 }
@@ -365,6 +379,7 @@ func (s *forecaster) whole() *Forecast {
 		f.Currency = s.prices.Currency
 	}
 	s.times(s.within)
+	f.Batch = s.batch.whole()
 	f.budgets(s.within, s.steps)
 	return f
 }
@@ -391,7 +406,10 @@ func (s *forecaster) judging(all []runner.JudgeCost) {
 		s.JudgeCalls += j.Calls
 		s.JudgeTokens += j.PromptTokens + j.OutputTokens
 		longest := wire.MostTokens(j.PromptTokens / max(1, j.Calls))
-		s.MostCost += s.prices.MostOf(j.Model, &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens}, longest)
+		most := &eval.Usage{PromptTokens: j.PromptTokens, OutputTokens: j.OutputTokens}
+		s.MostCost += s.prices.MostOf(j.Model, most, longest)
+		bytes := int64(wire.MostTokens(j.PromptTokens) + j.Calls*itemBytes)
+		s.batch.take(j.ModelRef, batchLoad{0, j.Calls, 1, bytes}, &eval.Usage{}, most, longest)
 		s.unjudged = s.unjudged || !j.Known
 		s.take(j.ModelRef, load{mostCalls: j.Calls, mostTokens: j.PromptTokens + j.OutputTokens})
 	}
@@ -409,12 +427,16 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 			f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most),
 		)
 	}
-	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
+	money := f.MostCost
+	if f.Batch != nil {
+		money = f.Batch.MostCost
+	}
+	if l.BudgetMoney > 0 && money > l.BudgetMoney {
 		f.Problems = append(
 			f.Problems,
 			fmt.Sprintf(
 				"the budget of %s %s may be too small: up to %s are possible",
-				text.Money(l.BudgetMoney), f.Currency, text.Money(f.MostCost),
+				text.Money(l.BudgetMoney), f.Currency, text.Money(money),
 			),
 		)
 	}

@@ -64,7 +64,7 @@ cases: [{name: c, repeats: 3, scorers: [{contains: x}]}]
 `)
 	counter := &countEach{calls: map[string]int{}}
 	limits := &suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAlways, BudgetCalls: 6}
-	f, err := NewForecast(t.Context(), plan, limits, nil, counter)
+	f, err := NewForecast(t.Context(), plan, limits, nil, counter, nil)
 	expect.OK(t, err)
 	want := ArmForecast{Suite: "s", Arm: "e/p", App: "echo", Trials: 3, Calls: 3, MostCalls: 3, PromptTokens: 3}
 	expect.Same(t, "result", f.Arms[1], want)

@@ -42,7 +42,7 @@ func forecastOf(t *testing.T, text string, l suite.Limits, prices *eval.PriceLis
 	if l.CountTokens == "" {
 		l.CountTokens = suite.CountAuto
 	}
-	f, err := NewForecast(t.Context(), planOf(t, text), &l, prices, nil)
+	f, err := NewForecast(t.Context(), planOf(t, text), &l, prices, nil, nil)
 	expect.OK(t, err)
 	return f
 }
@@ -81,7 +81,7 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 func shardOf(t *testing.T, text string, shard eval.Shard) *Forecast {
 	t.Helper()
 	limits := suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAuto}
-	f, err := NewForecast(t.Context(), filtered(t, text, runner.Filter{Shard: shard}), &limits, dollar, nil)
+	f, err := NewForecast(t.Context(), filtered(t, text, runner.Filter{Shard: shard}), &limits, dollar, nil, nil)
 	expect.OK(t, err)
 	return f
 }
@@ -324,7 +324,7 @@ func TestForecastCountsEachPromptOnce(t *testing.T) {
 	t.Parallel()
 	counter := &countEach{calls: map[string]int{}}
 	plan := planOf(t, strings.Replace(twoArms, "prompts:", "  - {name: other, model: svc-other}\nprompts:", 1))
-	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1, CountTokens: suite.CountNever}, nil, counter)
+	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1, CountTokens: suite.CountNever}, nil, counter, nil)
 	expect.OK(t, err)
 	want := map[string]int{"svc-pro hello a": 1, "svc-pro hello bbbb": 1, "svc-other hello a": 1, "svc-other hello bbbb": 1}
 	expect.Same(t, "calls", counter.calls, want)
@@ -332,7 +332,7 @@ func TestForecastCountsEachPromptOnce(t *testing.T) {
 		t.Errorf("counted: %v, %d tokens, want 18000 by count", f.Counted, f.PromptTokens)
 	}
 	counter.err = errors.New("no more")
-	if _, err := NewForecast(t.Context(), plan, &suite.Limits{}, nil, counter); !errors.Is(err, counter.err) {
+	if _, err := NewForecast(t.Context(), plan, &suite.Limits{}, nil, counter, nil); !errors.Is(err, counter.err) {
 		t.Errorf("got %v, want the error of the service", err)
 	}
 }
@@ -361,7 +361,7 @@ func gateOf(t *testing.T, margin, alpha float64, early bool) GateOutlook {
 prompts: [{name: old, text: "{{.x}}"}, {name: new, text: "{{.x}}{{.x}}"}, {name: other, text: "{{.x}} "}]
 defaults: {scorers: [{contains: x}]}
 `+fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", margin, alpha, early)+"cases:\n"+cases.String())
-	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
+	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil, nil)
 	if err == nil {
 		err = f.Outlooks(plan, rundir.At(t.TempDir()), &Job{inputs: inputs{Suites: plan.Suites}})
 	}
