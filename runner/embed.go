@@ -297,8 +297,11 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 		e := eval.AsError(err)
 		lost = unembedded(e)
 		v.Unavailable = lost.Message
-		if e.Kind == eval.KindBudget {
+		switch e.Kind {
+		case eval.KindBudget:
 			a.halt = SpentBudget{e.Message}
+		case eval.KindWaiting:
+			a.halt = Waits{}
 		}
 	}
 	if v.Known == nil {

@@ -62,6 +62,7 @@ type BatchService struct {
 type outgoing struct {
 	service  string
 	first    *eval.Call
+	embeds   bool
 	items    []string
 	reserved rates.Amount
 	lines    *os.File
@@ -78,6 +79,8 @@ type incoming struct {
 	state   *wire.BatchState       // nil until it has ended
 	replies *os.File               // each with its length before it
 	failed  map[string]*eval.Error // by item
+	said    string                 // of its state, for people
+	held    bool                   // a reply is needed again: other texts to embed with it wait
 	whole   bool                   // all replies came
 	passing int                    // items without an answer for a reason that may pass
 }
@@ -210,19 +213,32 @@ func (b *Batches) Replied() bool { return b.unused > 0 }
 
 // put puts a call into an outgoing batch. The error is of kind waiting, unless the call goes into none.
 func (b *Batches) put(call *eval.Call, id string) error {
-	service := b.cfg.Services[call.Service]
-	line, err := service.Item(id, call)
+	line, err := b.cfg.Services[call.Service].Item(id, call)
 	if err != nil {
 		return err
 	}
+	return b.putLine(outgoingItem{id, call, line, false})
+}
+
+// outgoingItem is an item with the call that it is for.
+type outgoingItem struct {
+	id     string
+	call   *eval.Call // of embeddings only its model, and how many tokens it has
+	line   []byte
+	embeds bool
+}
+
+func (b *Batches) putLine(one outgoingItem) error {
+	service := b.cfg.Services[one.call.Service]
 	bounds := service.Bounds()
-	if int64(len(line)) >= bounds.Bytes {
-		return eval.Errorf(eval.KindTooLarge, "the request has %d bytes, and a batch of %s may have %d", len(line), service.Peer, bounds.Bytes)
+	one.line = append(one.line, '\n')
+	if n := int64(len(one.line)); n > bounds.Bytes {
+		return eval.Errorf(eval.KindTooLarge, "the request has %d bytes, and a batch of %s may have %d", n, service.Peer, bounds.Bytes)
 	}
 	if b.limiter.cfg.Waits.stopped() {
 		return errStopped()
 	}
-	cost, err := b.limiter.Reserve(call)
+	cost, err := b.limiter.Reserve(one.call)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := eval.AsError(err); e != nil && e.Kind == eval.KindBudget && b.unused > 0 { // which would be lost if the run stopped now
@@ -230,30 +246,31 @@ func (b *Batches) put(call *eval.Call, id string) error {
 	} else if err != nil {
 		return err
 	}
-	if _, twice := b.items[id]; twice {
+	if _, twice := b.items[one.id]; twice {
 		b.limiter.Release(cost)
 		return errWaiting()
 	}
-	out, err := b.outgoingFor(call, int64(len(line)+1), bounds)
+	out, err := b.outgoingFor(&one, bounds)
 	if err == nil {
-		_, err = out.buffer.Write(append(line, '\n'))
+		_, err = out.buffer.Write(one.line)
 	}
 	if err != nil {
 		b.limiter.Release(cost)
 		return eval.Errorf(eval.KindCanceled, "the batch could not be written down: %s", err)
 	}
-	out.size += int64(len(line) + 1)
-	out.items = append(out.items, id)
+	out.size += int64(len(one.line))
+	out.items = append(out.items, one.id)
 	out.reserved.Add(cost)
-	b.items[id] = item{}
+	b.items[one.id] = item{}
 	return errWaiting()
 }
 
-// outgoingFor finds the batch for a call, or begins one. A batch is for one model.
-func (b *Batches) outgoingFor(call *eval.Call, size int64, bounds wire.BatchBounds) (*outgoing, error) {
+// outgoingFor finds the batch for a call, or begins one. A batch is for one model, and for answers or embeddings.
+func (b *Batches) outgoingFor(next *outgoingItem, bounds wire.BatchBounds) (*outgoing, error) {
+	call := next.call
 	for _, one := range b.outgoing {
 		if one.service == call.Service && one.first.Model == call.Model && one.first.APIVersion == call.APIVersion &&
-			len(one.items) < bounds.Items && one.size+size <= bounds.Bytes {
+			one.embeds == next.embeds && len(one.items) < bounds.Items && one.size+int64(len(next.line)) <= bounds.Bytes {
 			return one, nil
 		}
 	}
@@ -264,7 +281,7 @@ func (b *Batches) outgoingFor(call *eval.Call, size int64, bounds wire.BatchBoun
 	first := &eval.Call{Request: eval.Request{
 		Service: call.Service, Protocol: call.Protocol, Model: call.Model, APIVersion: call.APIVersion,
 	}}
-	one := &outgoing{service: call.Service, first: first, lines: file, buffer: bufio.NewWriter(file)}
+	one := &outgoing{service: call.Service, first: first, embeds: next.embeds, lines: file, buffer: bufio.NewWriter(file)}
 	b.outgoing = append(b.outgoing, one)
 	return one, nil
 }
@@ -285,32 +302,51 @@ func discard(file *os.File) {
 	}
 }
 
-// reply reads the reply to a call and settles what it cost.
+// reply reads the reply to a call.
 func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
+	c := b.came(call, id)
+	resp, err := b.cfg.Services[call.Service].Read(call, c.reply) // which may explain an error, or take it for an answer
+	if err != nil {
+		return nil, b.settle(c, nil, err)
+	}
+	resp.Usage = wire.Usage(call, resp).OfCall(true)
+	return resp, b.settle(c, resp.Usage, nil)
+}
+
+// cameCall is a call whose reply came with a batch, and is in the books until it is settled.
+type cameCall struct {
+	*eval.Call
+	in       *incoming
+	reserved rates.Amount
+	reply    *wire.BatchReply
+}
+
+// came gets the reply to a call, which no other call gets.
+func (b *Batches) came(call *eval.Call, id string) *cameCall {
 	b.mu.Lock()
 	at := b.items[id]
-	in := at.in
-	share := b.share(in, call)
+	c := &cameCall{Call: call, in: at.in, reserved: b.share(at.in, call)}
 	at.used = true
 	b.items[id] = at
 	b.unused--
 	b.mu.Unlock()
-	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
-	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: in.ID}
-	got := b.read(in, id, at.at)
-	resp, err := b.cfg.Services[call.Service].Read(call, got) // which may explain an error, or take it for an answer
-	if err != nil {
-		if isFree(got.Error) {
-			b.limiter.Release(share)
-		} else {
-			b.limiter.Came(call, share, nil)
-		}
-		b.fails(in, err)
-		return nil, err
+	began, _ := time.Parse(time.RFC3339Nano, c.in.At) // as it was written
+	call.Timing = eval.Timing{StartedAt: began, Attempts: 1, Answer: id, Batch: c.in.ID}
+	c.reply = b.read(c.in, id, at.at)
+	return c
+}
+
+// settle books what a call cost. err says why it has no answer, and is returned.
+func (b *Batches) settle(c *cameCall, usage *eval.Usage, err error) error {
+	if err != nil && isFree(c.reply.Error) {
+		b.limiter.Release(c.reserved)
+	} else {
+		b.limiter.Came(c.Call, c.reserved, usage)
 	}
-	resp.Usage = wire.Usage(call, resp).OfCall(true)
-	b.limiter.Came(call, share, resp.Usage)
-	return resp, nil
+	if err != nil {
+		b.fails(c.in, err)
+	}
+	return err
 }
 
 // share is what was reserved for a call of a batch. The caller holds the lock.
@@ -361,9 +397,13 @@ func (b *Batches) fails(in *incoming, err error) {
 
 // BatchesLeft is what the batches of a run still need.
 type BatchesLeft struct {
-	Calls, Batches int // that have no reply yet
-	Unanswered     int // calls of batches that are over, without an answer for a reason that may pass
+	Calls, Batches int       // that have no reply yet
+	Unanswered     int       // calls of batches that are over, without an answer for a reason that may pass
+	Due            time.Time // when the last of the batches is over at the latest
 }
+
+// completion is how long vendors take for a batch at most. What is not answered then expires.
+const completion = 24 * time.Hour
 
 // Finish ends the work of a process. If it is whole, all results that use replies are in the run file, and Finish notes which
 // batches are collected.
@@ -372,7 +412,10 @@ func (b *Batches) Finish(whole bool) (left BatchesLeft, err error) {
 		left.Unanswered += in.passing
 		if !in.whole {
 			left.Calls, left.Batches = left.Calls+len(in.Items), left.Batches+1
-		} else if whole {
+			if at, err := time.Parse(time.RFC3339Nano, in.At); err == nil && at.Add(completion).After(left.Due) {
+				left.Due = at.Add(completion)
+			}
+		} else if whole && !in.held {
 			note := &journal.Batch{Key: in.Key, ID: in.ID, Collected: true, Unanswered: in.passing, Unused: b.notUsed(in)}
 			err = errors.Join(err, b.journal.WriteBatch(note))
 		}

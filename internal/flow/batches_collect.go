@@ -80,7 +80,11 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 		return nil
 	}
 	if state.Phase != wire.BatchEnded {
-		b.cfg.Notice(fmt.Sprintf("the batch %s is not over (%s): %d of %d calls are done", in.ID, state.Status, state.Done, len(in.Items)))
+		said := fmt.Sprintf("the batch %s is not over (%s): %d of %d calls are done", in.ID, state.Status, state.Done, len(in.Items))
+		if said != in.said {
+			b.cfg.Notice(said)
+		}
+		in.said = said
 		return nil
 	}
 	in.state = state

@@ -60,7 +60,7 @@ func (b *Batches) attempt(ctx context.Context, out *outgoing) (*incoming, error)
 		return nil, err
 	}
 	batch := &wire.OutgoingBatch{
-		Key: in.Key, First: out.first, Items: len(out.items), Size: out.size,
+		Key: in.Key, First: out.first, Items: len(out.items), Embeds: out.embeds, Size: out.size,
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(out.lines, 0, out.size)), nil },
 	}
 	unclear := false

@@ -233,7 +233,9 @@ func (c *consumer) submit(ctx context.Context) {
 	switch {
 	case waits && left.Calls > 0:
 		c.end.Reason = eval.EndWaiting
-		c.end.Message = fmt.Sprintf("%s in %s have no answer yet", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"))
+		c.end.Message = fmt.Sprintf(
+			"%s in %s, due by %s", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"), left.Due.Format("2006-01-02 15:04 MST"),
+		)
 		c.session.continues = c.session.Options.Wait && !c.late
 	case whole:
 		c.endWithout(c.unanswered + left.Unanswered)
