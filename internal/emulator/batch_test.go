@@ -262,10 +262,15 @@ func TestBadBatchesAreRefused(t *testing.T) {
 	inline := func(request string) string {
 		return `{"batch": {"displayName": "k", "inputConfig": {"requests": {"requests": [` + request + `]}}}}`
 	}
+	var many strings.Builder
+	for i := range 100_000 {
+		many.WriteString(item(fmt.Sprint(i)) + ",")
+	}
 	const messages, content, file = "/v1/messages/batches", "/v1beta/models/svc-pro:batchGenerateContent", "/v1/batches"
 	for _, test := range []struct{ path, body, want string }{
 		{messages, `{"requests": []}`, "at least 1 item"},
 		{messages, `{"requests": {}}`, "requests: a list is expected"},
+		{messages, `{"requests": [` + many.String() + item("a") + `]}`, "List should have at most 100000 items"},
 		{messages, `[]`, "a JSON object is expected"},
 		{messages, `{"requests": [`, "the JSON that is expected"},
 		{messages, `{"requests": [` + item("a") + `, ` + item("a") + `]}`, "requests.1.custom_id: the custom_id 'a' is used twice"},
@@ -321,6 +326,7 @@ func TestABatchOfABadFileFails(t *testing.T) {
 		{strings.ReplaceAll(chatLine("a", "x"), `POST`, `GET`), "1 invalid_method"},
 		{`{"method": "POST"}`, "1 missing_required_parameter"},
 		{"", "<nil> empty_file"},
+		{strings.Repeat("{}\n", 50_001), "<nil> too_many_tasks"},
 	} {
 		path := "/v1/batches/" + submitFile(t, e, "/v1", "/v1/chat/completions", test.lines)["id"].(string)
 		b := told(t, e, "GET", path, "", "")
