@@ -187,9 +187,9 @@ func (l *Limiter) price(model string, u *eval.Usage) rates.Amount {
 // most is the highest price of a call before it is sent.
 func (l *Limiter) most(call *eval.Call, batch bool) rates.Amount {
 	u := (&eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}).OfCall(batch)
-	cost, longest := l.price(call.Model, u), call.PromptTokens
+	cost, longest := l.price(call.Model, u), call.PromptTokens*21/20 // what is billed may differ a little from what was counted
 	if !call.Counted {
-		longest = wire.MostTokens(longest)
+		longest = wire.MostTokens(call.PromptTokens)
 	}
 	cost.Money = l.cfg.Prices.MostOf(call.Model, u, longest)
 	return cost

@@ -205,3 +205,18 @@ func TestChunksThatAreAlikeReadLikeOthers(t *testing.T) {
 		}
 	}
 }
+
+// What a service put into a cache is billed at its own price, by each of the two protocols.
+func TestUsageHasWhatWasPutIntoACache(t *testing.T) {
+	t.Parallel()
+	details := `_tokens_details":{"cached_tokens":3,"cache_write_tokens":4}`
+	chat, err := ParseResponse([]byte(`{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":10,"completion_tokens":1,"prompt` +
+		details + `}}`))
+	expect.OK(t, err)
+	response, err := ParseResponses([]byte(`{"status":"completed","output":[{"type":"message",` +
+		`"content":[{"type":"output_text","text":"x"}]}],"usage":{"input_tokens":10,"output_tokens":1,"input` + details + `}}`))
+	expect.OK(t, err)
+	for name, u := range map[string]*eval.Usage{"chat completions": chat.Usage, "Responses": response.Usage} {
+		expect.Same(t, name, []int{u.PromptTokens, u.CachedTokens, u.WrittenTokens}, []int{10, 3, 4})
+	}
+}
