@@ -18,7 +18,7 @@ var batchProtocols = map[string]string{"openai": "/v1", "responses": "/v1", "ant
 // batchSuite is a suite whose answers are judged, and some of whose prompts are chats, in a protocol.
 func batchSuite(protocol, address string, cases int) string {
 	suite := "version: 1\nname: s\nservices: {v: {protocol: " + protocol + ", baseUrl: '" + address + batchProtocols[protocol] +
-		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m}]\njudges: [{name: j, service: v, model: m}]\n" +
+		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\njudges: [{name: j, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\n" +
 		"prompts:\n  - {name: p, text: 'question {{.x}}'}\n  - {name: c, live: true, turns: [{user: 'first {{.x}}'}, {user: second}]}\n" +
 		"limits: {countTokens: never}\ndefaults: {scorers: [{contains: answer}, {judge: {rubric: 'is {{.x}} fine?'}}]}\ncases:\n"
 	for i := range cases {
@@ -46,17 +46,37 @@ func TestKilledBatchesPayNothingTwice(t *testing.T) {
 			for killed := 0; killed < kills; {
 				s := &batchService{slow: 60 * time.Millisecond}
 				b := batchBox(t, s, protocol, cases)
-				killed += b.killBatches(rng, 5)
+				killed += b.killBatches(rng, 5, 0, "run", "suite.yaml", "--batch", "--out", "killed")
 				b.paidOnce(s, cases)
 			}
 		})
 	}
 }
 
-// killBatches runs a suite in batches to its end, and kills the first processes. It returns how many were killed.
-func (b *box) killBatches(rng *rand.Rand, times int) (killed int) {
+// A budget is kept over all processes: what the batches of a killed one may cost is still reserved.
+func TestKilledBatchesKeepTheBudget(t *testing.T) {
+	const cases, calls = 6, 20 // of 30
+	t.Parallel()
+	s := &batchService{slow: 90 * time.Millisecond}
+	b := batchBox(t, s, "openai", cases)
+	killed := b.killBatches(
+		rand.New(rand.NewPCG(3, 5)), kills(t), 4, "run", "suite.yaml", "--batch", "--out", "killed", "--budget-calls", fmt.Sprint(calls),
+		"--budget-tokens", fmt.Sprint(110*calls),
+	)
+	all, extra := s.all()
+	if all > calls || extra > 0 {
+		t.Errorf("got %d calls, %d of them twice, after %d kills, want at most the budget of %d", all, extra, killed, calls)
+	}
+	b.says("the budget of ")
+	if all < calls-4 { // a call may reserve more than its cost
+		t.Errorf("got %d calls, want nearly the budget of %d; it says:\n%s", all, calls, b.out)
+	}
+	t.Logf("%d kills, %d calls", killed, all)
+}
+
+// killBatches runs a suite in batches until it ends with a code, and kills the first processes. It returns how many were killed.
+func (b *box) killBatches(rng *rand.Rand, times, want int, args ...string) (killed int) {
 	b.t.Helper()
-	args := []string{"run", "suite.yaml", "--batch", "--out", "killed"}
 	for rounds := 0; ; rounds++ {
 		cmd := b.command(args...)
 		var said strings.Builder
@@ -71,10 +91,11 @@ func (b *box) killBatches(rng *rand.Rand, times int) (killed int) {
 		switch code := cmd.ProcessState.ExitCode(); {
 		case code == -1:
 			killed++
-		case code == 0:
+		case code == want:
+			b.out = said.String()
 			return killed
 		case code != 5 || rounds > 60:
-			b.t.Fatalf("%v: got exit code %d in round %d, want 0 or 5; it says:\n%s", args, code, rounds, said.String())
+			b.t.Fatalf("%v: got exit code %d in round %d, want %d or 5; it says:\n%s", args, code, rounds, want, said.String())
 		}
 		if _, err := os.Stat(b.path("killed/run.jsonl")); err == nil {
 			args = []string{"resume", "killed"}
