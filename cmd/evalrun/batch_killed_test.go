@@ -18,7 +18,8 @@ var batchProtocols = map[string]string{"openai": "/v1", "responses": "/v1", "ant
 // batchSuite is a suite whose answers are judged, and some of whose prompts are chats, in a protocol.
 func batchSuite(protocol, address string, cases int) string {
 	suite := "version: 1\nname: s\nservices: {v: {protocol: " + protocol + ", baseUrl: '" + address + batchProtocols[protocol] +
-		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\njudges: [{name: j, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\n" +
+		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\n" +
+		"judges: [{name: j, service: v, model: m, generationConfig: {maxOutputTokens: 100}}]\n" +
 		"prompts:\n  - {name: p, text: 'question {{.x}}'}\n  - {name: c, live: true, turns: [{user: 'first {{.x}}'}, {user: second}]}\n" +
 		"limits: {countTokens: never}\ndefaults: {scorers: [{contains: answer}, {judge: {rubric: 'is {{.x}} fine?'}}]}\ncases:\n"
 	for i := range cases {
