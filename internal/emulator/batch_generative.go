@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 const (
 	batchesGenerative = "generative"
 	methodBatch       = "batchGenerateContent"
+	methodEmbedLater  = "asyncBatchEmbedContent"
 	maxInlineBytes    = 20 << 20
 )
 
@@ -49,12 +51,13 @@ func (e *Emulator) ownOr(own, other http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// readContentBatch reads the body of batchGenerateContent, in both spellings. What its requests hold is not touched: a live request
-// would have the same bytes.
-func (e *Emulator) readContentBatch(r *http.Request, m *eval.Model) (*batch, *problem) {
+// readContentBatch reads the body of batchGenerateContent or asyncBatchEmbedContent, in both spellings. What its requests hold is not
+// touched: a live request would have the same bytes.
+func (e *Emulator) readContentBatch(r *http.Request, m *eval.Model, method string) (*batch, *problem) {
+	live := map[string]string{methodBatch: wire.MethodGenerate, methodEmbedLater: wire.MethodEmbed}[method]
 	b := &batch{
 		ID: newID(""), Protocol: batchesGenerative, Model: m.ID(),
-		Path: "/" + r.PathValue("version") + "/models/" + m.ID() + ":generateContent",
+		Path: "/" + r.PathValue("version") + "/models/" + m.ID() + ":" + live,
 	}
 	file := false
 	in := &itemReader{path: []string{"batch", "inputConfig", "requests", "requests"}, other: func(name string, value json.RawMessage) {

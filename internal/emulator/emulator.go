@@ -365,7 +365,7 @@ func supports(m *eval.Model, method string) bool {
 	switch method {
 	case wire.MethodStream, methodBatch:
 		method = wire.MethodGenerate
-	case wire.MethodEmbedBatch:
+	case wire.MethodEmbedBatch, methodEmbedLater:
 		method = wire.MethodEmbed
 	}
 	return m.Supports(method)
@@ -389,8 +389,8 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	switch method {
 	case wire.MethodGenerate, wire.MethodStream:
 		e.generate(w, r, m, e.real(id), method == wire.MethodStream)
-	case methodBatch:
-		e.submit(w, r, native{}, func() (*batch, *problem) { return e.readContentBatch(r, m) },
+	case methodBatch, methodEmbedLater:
+		e.submit(w, r, native{}, func() (*batch, *problem) { return e.readContentBatch(r, m, method) },
 			func(b *batch) any { return contentBatch(b) })
 	case wire.MethodCountTokens:
 		e.countTokens(w, r, m)
