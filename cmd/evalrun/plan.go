@@ -52,6 +52,9 @@ func (a *app) showPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := j.CheckBatches(); err != nil {
+		return err
+	}
 	var f *session.Forecast
 	plan := j.Plan()
 	if o.count {

@@ -33,7 +33,7 @@ func (s *Session) openBatches(lines map[string]any) error {
 	if _, live := s.Settings.Source.(eval.FromService); !live || len(services) == 0 {
 		return nil // what is scored again is not paid again, and its judges are sent at once
 	}
-	if err := s.checkBatches(services); err != nil {
+	if err := s.CheckBatches(); err != nil {
 		return err
 	}
 	s.warnBatchPrices(services)
@@ -81,49 +81,52 @@ func (s *Session) callerOf(name string) string {
 	return s.Settings.Key()
 }
 
-// checkBatches refuses what batches cannot do.
-func (s *Session) checkBatches(services map[string]*flow.BatchService) error {
+// CheckBatches refuses what batches cannot do, if calls come by batch.
+func (j *Job) CheckBatches() error {
+	if !slices.ContainsFunc(j.used(), j.Settings.Batches) {
+		return nil
+	}
 	for _, other := range []struct {
 		given bool
 		what  string
 	}{
-		{s.Options.Interleave != "", "--interleave: the versions would not be answered at the same time"},
-		{s.Options.Race == eval.MetricLatency, "--race=latency: answers of a batch have no latency"},
-		{s.Settings.Ledger.URL != "", "--ledger: it grants calls one by one; add --no-ledger"},
-		{s.Options.Executor != nil, "a fleet: its workers make each call themselves"},
+		{j.Options.Interleave != "", "--interleave: the versions would not be answered at the same time"},
+		{j.Options.Race == eval.MetricLatency, "--race=latency: answers of a batch have no latency"},
+		{j.Settings.Ledger.URL != "", "--ledger: it grants calls one by one; add --no-ledger"},
+		{j.Options.Executor != nil, "a fleet: its workers make each call themselves"},
 	} {
 		if other.given {
 			return eval.BadInput("--batch does not go with %s", other.what)
 		}
 	}
-	for _, of := range s.Suites {
+	for _, of := range j.Suites {
 		for _, arm := range of.Arms() {
-			s.checkBatchArm(of, arm, services)
+			j.checkBatchArm(of, arm)
 		}
 	}
-	return s.Bad()
+	return j.Bad()
 }
 
-func (s *Session) checkBatchArm(of *suite.Suite, arm suite.Arm, services map[string]*flow.BatchService) {
+func (j *Job) checkBatchArm(of *suite.Suite, arm suite.Arm) {
 	m := arm.Target.Model()
 	if m == nil {
-		s.Diags.Errorf(
+		j.Diags.Errorf(
 			diag.Pos{File: of.File}, "leave out --batch, or run it in a suite of its own",
 			"the target `%s` is an application (%s), and only models answer in batches", arm.Target.Name, arm.Target.App(),
 		)
 		return
 	}
-	if name, _ := m.Service.Identity(); services[name] == nil {
+	if name, _ := m.Service.Identity(); !j.Settings.Batches(name) {
 		return
 	}
 	if arm.Target.Stream {
-		s.Diags.Errorf(
+		j.Diags.Errorf(
 			m.Pos, "remove `stream: true`, or leave out --batch",
 			"the target `%s` streams its answers, and batches do not", arm.Target.Name,
 		)
 	}
 	if at, judged := of.JudgesLatency(arm); judged {
-		s.Diags.Errorf(
+		j.Diags.Errorf(
 			at, "remove it, or leave out --batch", "the scorer judges how long the service took, and answers of a batch have no latency",
 		)
 	}
