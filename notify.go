@@ -66,7 +66,8 @@ func notifyProgram(in rundir.Dir, name string) (path string, err error) {
 	return filepath.Abs(path)
 }
 
-// verdictBefore is the verdict of the run before: the newest one of the history with the same suites and labels; "" for none.
+// verdictBefore is the verdict that was the last until now: that of the newest run in the history with the same suites and labels,
+// which may be an earlier one of the run itself; "" for none.
 func verdictBefore(in rundir.Dir, run *eval.Run) string {
 	store, err := in.ReadHistory()
 	if err != nil || store == nil { // as if there were none; reading it tells elsewhere
@@ -79,8 +80,12 @@ func verdictBefore(in rundir.Dir, run *eval.Run) string {
 	}
 	for i := range slices.Backward(all) {
 		r := &all[i]
-		if r.ID != run.ID && r.Verdict != "" && r.StartedAt <= run.StartedAt && r.Emulator == run.Emulator && alike(r, run) {
-			return r.Verdict
+		verdict := r.Verdict
+		if r.Reason == eval.EndWaiting {
+			verdict = r.Earlier
+		}
+		if verdict != "" && r.StartedAt <= run.StartedAt && r.Emulator == run.Emulator && alike(r, run) {
+			return verdict
 		}
 	}
 	return ""
@@ -97,7 +102,7 @@ func marksOf(labels map[string]string) []string { return (&eval.Run{Labels: labe
 
 // notify starts the user's program when the verdict of a run is another one than before. keys are variables that it does not get.
 func (o *Options) notify(in rundir.Dir, d *journal.Document, before string, keys []string) error {
-	if o.Notify == "" || d.Decision == nil || d.Decision.Verdict == before || d.End == nil || d.End.Signal != "" {
+	if o.Notify == "" || d.Decision == nil || d.Decision.Verdict == before || d.End == nil || d.End.Signal != "" || d.End.Waits() {
 		return nil
 	}
 	n := notice{

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -60,12 +61,27 @@ type batches struct {
 // OpenBatches are the batches whose replies are not all in the run file, the oldest first.
 func (d *Document) OpenBatches() []*OpenBatch { return d.batches.open }
 
-// Waiting is how many calls have no reply yet because it comes with a batch.
-func (d *Document) Waiting() (calls int) {
-	for _, b := range d.batches.open {
-		calls += len(b.Items)
+// Waiting counts the calls that have no reply yet because it comes with a batch, and the batches.
+type Waiting struct {
+	Calls   int `json:"calls"`
+	Batches int `json:"batches"`
+}
+
+// String is in words.
+func (w Waiting) String() string {
+	return diag.Count(w.Calls, "call") + " in " + diag.Count(w.Batches, "batch")
+}
+
+// Waits is what a run waits for that ended to wait for its batches; nil for other runs.
+func (d *Document) Waits() *Waiting {
+	if !d.End.Waits() || d.Running {
+		return nil
 	}
-	return calls
+	w := &Waiting{Batches: len(d.batches.open)}
+	for _, b := range d.batches.open {
+		w.Calls += len(b.Items)
+	}
+	return w
 }
 
 // Unanswered is how many items of batches have no answer, for a reason that may pass, since the run last ended without waiting.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,6 +68,11 @@ func (h *historyTable) notes(more int) {
 	if emulated > 0 {
 		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)))
 	}
+	for i := range h.e.Runs {
+		if run := &h.e.Runs[i]; run.Waiting != nil {
+			notes = append(notes, fmt.Sprintf("evalrun resume %s collects %s", text.ShellWord(h.nameOf(run)), run.Waiting))
+		}
+	}
 	for i, note := range notes {
 		if i == 0 {
 			h.out.WriteString("\n")
@@ -77,18 +83,29 @@ func (h *historyTable) notes(more int) {
 	}
 }
 
+// nameOf is the name of a run on the command line.
+func (h *historyTable) nameOf(run *history.RunRecord) string {
+	if filepath.Base(run.Dir) == run.ID {
+		return run.ID
+	}
+	if rel, err := filepath.Rel(h.o.Folder, run.Dir); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return run.Dir
+}
+
 func (h *historyTable) runs() {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
-		{Header: "when (UTC)", Optional: 7}, // the run's name contains it too
+		{Header: "when (UTC)", Optional: 8}, // the run's name contains it too
 		{Header: "suites", Optional: 1, Least: 8},
-		{Header: "verdict", Least: 6},
-		{Header: "trials", Optional: 3, Least: 10},
-		{Header: "pass rate"},
-		{Header: "errors", Optional: 4},
-		{Header: "tokens", Optional: 6},
-		{Header: "commit", Optional: 5},
-		{Header: "note", Optional: 2},
+		{Header: "verdict"},
+		{Header: "trials", Optional: 4, Least: 10},
+		{Header: "pass rate", Optional: 2},
+		{Header: "errors", Optional: 5},
+		{Header: "tokens", Optional: 7},
+		{Header: "commit", Optional: 6},
+		{Header: "note", Optional: 3},
 	}
 	var rows [][]string
 	for i := range h.e.Runs {
@@ -146,6 +163,8 @@ func noteOf(run *history.RunRecord) string {
 		notes = append(notes, overview.IntegrityOf(*run.Integrity))
 	}
 	switch run.Reason {
+	case eval.EndWaiting:
+		notes = append(notes, run.Waiting.String())
 	case eval.EndCompleted:
 		if n := run.Counts().Skip; n > 0 { // in a complete run, trials that did not have to run
 			notes = append(notes, fmt.Sprintf("early stop, %d not run", n))
@@ -193,6 +212,7 @@ func (h *historyTable) group(g trendGroup) {
 	columns := []gridColumn{
 		{Header: "metric", Least: 10},
 		{Header: "trend"},
+		{Header: "scale"},
 		{Header: "first", Optional: 2},
 		{Header: "last"},
 		{Header: "90 % interval", Optional: 1},
@@ -202,7 +222,8 @@ func (h *historyTable) group(g trendGroup) {
 	for _, c := range g.trends {
 		last := &c.Points[len(c.Points)-1]
 		rest = append(rest, []string{
-			diag.CleanLine(c.Metric), "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last),
+			diag.CleanLine(c.Metric), "", scaleOf(c), trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value),
+			boundsOf(c.Metric, last),
 		})
 	}
 	for i := range columns {
@@ -271,6 +292,25 @@ func boundsOf(metric string, p *history.PointRecord) string {
 	return fmt.Sprintf("%.3f-%.3f, n=%d", p.Interval[0], p.Interval[1], p.N)
 }
 
+// scaleOf names the values of the lowest and the highest block.
+func scaleOf(c *history.ArmTrend) string {
+	least, greatest := endsOf(c.Points)
+	lo, hi := trendValue(c.Metric, least), trendValue(c.Metric, greatest)
+	if lo == hi {
+		return lo
+	}
+	return lo + " to " + hi
+}
+
+// endsOf are the least and the greatest of the values.
+func endsOf(points []history.PointRecord) (least, greatest float64) {
+	least, greatest = points[0].Value, points[0].Value
+	for i := range points {
+		least, greatest = min(least, points[i].Value), max(greatest, points[i].Value)
+	}
+	return least, greatest
+}
+
 // blocks are the levels of a sparkline.
 var blocks = []rune("▁▂▃▄▅▆▇█")
 
@@ -285,7 +325,7 @@ func sparkline(points []history.PointRecord, room int) string {
 			values[i] += p.Value / float64(to-from)
 		}
 	}
-	least, greatest := slices.Min(values), slices.Max(values)
+	least, greatest := endsOf(points)
 	var b strings.Builder
 	for _, v := range values {
 		level := len(blocks) / 2

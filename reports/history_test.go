@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/journal/history"
 )
 
@@ -103,6 +104,26 @@ func TestARunIsNotedForWhatIsUnusual(t *testing.T) {
 		"emulator, shard 1/2, budget": {Reason: eval.EndBudget, Emulator: true, Shard: "1/2"},
 	} {
 		expect.Same(t, "note", noteOf(&run), want)
+	}
+}
+
+// In the narrowest terminal each run has its name, its suites and its verdict, and what waits says how it goes on.
+func TestNarrowHistoryKeepsNamesAndVerdicts(t *testing.T) {
+	t.Parallel()
+	h := &history.Excerpt{}
+	for _, verdict := range []string{"Passed, but worse", "Interrupted", "Waiting"} {
+		h.Runs = append(h.Runs, history.RunRecord{
+			ID: "20260101-000000.000-abcdef", Dir: "/w/.evalrun/runs/20260101-000000.000-abcdef", Verdict: verdict, Commit: "0123456789",
+			Suites: []history.SuiteRecord{{Name: "capitals"}}, Reason: eval.EndCompleted,
+		})
+	}
+	h.Runs[2].Reason, h.Runs[2].Waiting = eval.EndWaiting, &journal.Waiting{Calls: 3, Batches: 2}
+	for _, width := range []int{60, 80} {
+		drawn := historyDrawn(h, width)
+		for _, run := range h.Runs {
+			expect.Contains(t, "the history", drawn, " 20260101-000000.000-abcdef  capitals  "+run.Verdict)
+		}
+		expect.Contains(t, "the history", drawn, "\nevalrun resume 20260101-000000.000-abcdef collects 3 calls")
 	}
 }
 

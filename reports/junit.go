@@ -215,6 +215,8 @@ func (j *junit) rules(rules []journal.GateRule, class string) error {
 		}
 		problem := &junitProblem{lines[0], "gate", shorten(strings.Join(lines, "\n"), maxJUnitText)}
 		switch {
+		case j.gate.IsSkipped(&rules[i]):
+			one.Skipped = &junitSkipped{Message: problem.Message, Text: problem.Text}
 		case j.gate.IsError(&rules[i]):
 			one.Error = problem
 		case !rules[i].Standing.Holds():
@@ -304,7 +306,7 @@ func (j *junit) caseName(cell journal.Row, suite, arm string) error {
 	}
 	switch unpassed := outcome == eval.Fail || outcome == eval.Err; {
 	case unpassed && j.accepts(suite, arm):
-		c.Skipped = acceptedCase(outcome, p)
+		c.Skipped = j.acceptedCase(outcome, p)
 	case outcome == eval.Fail:
 		c.Failure = p
 	case outcome == eval.Err:
@@ -370,10 +372,14 @@ func typeOf(r *eval.Result) string {
 	return "threshold"
 }
 
-// acceptedCase is the element for a case that did not pass, on an arm whose gate holds.
-func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
+// acceptedCase is the element for a case that did not pass, on an arm whose gate holds or is not applied yet.
+func (j *junit) acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
+	why := "the gate accepts it"
+	if j.d.Waits() != nil {
+		why = "no gate is applied before all batches are answered"
+	}
 	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
-	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
+	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; %s: %s", word, why, p.Message), 500), Text: p.Text}
 }
 
 // JUnit writes a testsuite per suite and arm, with a testcase per case and per broken rule that no failed case shows. Its
@@ -389,8 +395,11 @@ func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
 }
 
 // accepted reports whether a suite states a gate whose rules for an arm all hold. In an unfinished run no rule
-// holds.
+// holds, and while a run waits for its batches none is applied.
 func accepted(d *journal.Document, suite, arm string) bool {
+	if d.Waits() != nil {
+		return true
+	}
 	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return false
 	}

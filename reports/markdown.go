@@ -153,6 +153,9 @@ func (m *markdown) progress() {
 		m.add("%s.\n\n", text.Sentence(line))
 	default: // the reason may contain words of a service
 		m.add("The run is not complete: %s\n\n", code(line))
+		if command := overview.Collect(m.d); command != "" {
+			m.add("%s collects the answers.\n\n", code(command))
+		}
 	}
 }
 

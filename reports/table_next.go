@@ -189,7 +189,7 @@ func copyable(args []string) bool {
 // steps are the useful commands that can be shown verbatim.
 func (t *table) steps() []suggestion {
 	run := t.runName()
-	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
+	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil && t.d.Waits() == nil {
 		return nil
 	}
 	all := slices.Concat(t.completing(run), t.deciding(run), t.improving(run))
@@ -207,6 +207,8 @@ func (t *table) steps() []suggestion {
 func (t *table) completing(run string) []suggestion {
 	var all []suggestion
 	switch {
+	case t.d.Waits() != nil:
+		all = append(all, suggestion{[]string{"resume", run}, "collects the answers"})
 	case t.unfinished():
 		all = append(all, suggestion{append([]string{"resume", run}, t.d.Run.Ledger.Flags()...), "runs what is missing"})
 	case t.help.retry:

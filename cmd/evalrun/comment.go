@@ -31,7 +31,7 @@ func (a *app) commentCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case done.Did == "":
-				_, err = fmt.Fprintln(a.out, "no issue is open, and none is needed")
+				_, err = fmt.Fprintln(a.out, cmp.Or(done.Page, "no issue is open, and none is needed"))
 			default:
 				_, err = fmt.Fprintf(a.out, "%s %s\n", done.Did, diag.CleanLine(cmp.Or(done.Page, "the note")))
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -84,6 +85,16 @@ func CompareRead(base, head *RunSides, what Comparing) (*compare.Comparison, err
 	return c, err
 }
 
+// waitingOf says which of the runs wait for their batches, and so have no verdict.
+func waitingOf(runs ...*journal.Document) (out []string) {
+	for _, d := range runs {
+		if command := overview.Collect(d); command != "" {
+			out = append(out, fmt.Sprintf("the run %s waits for its batches: `%s` collects the answers", d.Run.ID, command))
+		}
+	}
+	return out
+}
+
 func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	what.accept(headRead.Document)
 	base := baseRead.Document
@@ -102,7 +113,7 @@ func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Compar
 		Arms: []compare.ArmComparison{},
 	}
 	var err error
-	c.Warnings = driftOf(base, head)
+	c.Warnings = append(driftOf(base, head), waitingOf(base, head)...)
 	if sameAnswers(&base.Run, &head.Run) {
 		anyScorers(before...)
 		anyScorers(after...)

@@ -26,7 +26,7 @@ func readDrift(d *journal.Document) {
 // JudgeDrift fills in what the nights of each arm say by the rules of the run's suites, the run itself the newest of them.
 func JudgeDrift(in rundir.Dir, d *journal.Document) {
 	ruled := slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Gate != nil && len(s.Gate.Drift) > 0 })
-	if !ruled || d.Running || d.End == nil || d.Run.Plan.Shard != nil {
+	if !ruled || d.Running || d.End == nil || d.End.Waits() || d.Run.Plan.Shard != nil {
 		return
 	}
 	tonight, err := history.Nights(d)

@@ -262,6 +262,8 @@ func unusable(d *journal.Document, suite string) string {
 	switch {
 	case d.Running:
 		return "is still in progress"
+	case d.Waits() != nil:
+		return "waits for its batches"
 	case d.Partial():
 		return "is not complete"
 	case d.Summary.Counts.Ran() == 0:

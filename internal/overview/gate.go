@@ -28,7 +28,7 @@ func Rules(d *journal.Document) []journal.GateRule {
 func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == eval.CodeOK }
 
 // GateCases are broken rules that no failed case shows, such as one about latency, and all rules about drift. Formats that only
-// have cases report each as one more case. An unfinished run has one too.
+// have cases report each as one more case. An unfinished run has one too, which is skipped while it waits for its batches.
 //
 // If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
 // green ones, and take that for a pass.
@@ -37,13 +37,17 @@ type GateCases struct {
 	owner [][2]string // the suite and arm of each rule; "" where the run has no such suite
 	// Unapplied means that no gate was applied. The cases then are errors, not failures.
 	Unapplied bool
+	waits     bool // for batches
 }
 
 // NewGateCases finds the gate cases of a run.
 func NewGateCases(d *journal.Document) GateCases {
-	g := GateCases{Unapplied: d.Gate() == nil}
+	g := GateCases{Unapplied: d.Gate() == nil, waits: d.Waits() != nil}
 	if d.Partial() {
 		why := cmp.Or(Progress(d), "not every trial of the plan was judged")
+		if command := Collect(d); command != "" {
+			why += "; `" + command + "` collects the answers"
+		}
 		g.add(&journal.GateRule{RuleName: RuleComplete, Why: why}, &journal.SuiteSummary{})
 	}
 	for i := range d.Summary.Suites {
@@ -85,6 +89,8 @@ func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.C
 	for i := range rules {
 		c.Tests++
 		switch {
+		case g.IsSkipped(&rules[i]):
+			c.Skipped++
 		case g.IsError(&rules[i]):
 			c.Errors++
 		case !rules[i].Standing.Holds():
@@ -92,6 +98,11 @@ func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.C
 		}
 	}
 	return c
+}
+
+// IsSkipped reports whether the case of a rule is skipped: whether the run is complete is not known yet.
+func (g *GateCases) IsSkipped(rule *journal.GateRule) bool {
+	return g.waits && rule.RuleName == RuleComplete
 }
 
 // IsError reports whether the case of a rule is an error: something was not judged.

@@ -56,8 +56,10 @@ type runStatus struct {
 	Message     string         `json:"message,omitempty"`
 	Interrupted bool           `json:"interrupted"`
 	Partial     bool           `json:"partial"`
-	Damaged     []string       `json:"damaged,omitempty"`
-	Spent       *eval.Spent    `json:"spent,omitempty"`
+	// Waiting is set while the run waits for its batches.
+	Waiting *journal.Waiting `json:"waiting,omitempty"`
+	Damaged []string         `json:"damaged,omitempty"`
+	Spent   *eval.Spent      `json:"spent,omitempty"`
 }
 
 // totals has the totals of a run over all suites and arms.
@@ -158,6 +160,7 @@ func newRunStatus(d *journal.Document) runStatus {
 	out := runStatus{
 		Run:         d.Run,
 		Partial:     d.Partial(),
+		Waiting:     d.Waits(),
 		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
 		Damaged:     d.Damaged,
 	}

@@ -2,10 +2,12 @@ package overview
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -65,6 +67,18 @@ func Progress(d *journal.Document) string {
 		return incomplete(d.End)
 	}
 	return ""
+}
+
+// Collect says how to continue a run that waits for its batches; "" for other runs.
+func Collect(d *journal.Document) string {
+	if d.Waits() == nil {
+		return ""
+	}
+	run := d.Run.ID
+	if filepath.IsLocal(d.Dir) && filepath.Base(d.Dir) != run { // it is not below .evalrun/runs, where the id finds it
+		run = d.Dir
+	}
+	return "evalrun resume " + text.ShellWord(run)
 }
 
 // incomplete says why a run ended early.

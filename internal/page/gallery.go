@@ -142,6 +142,8 @@ func Summarize(d *journal.Document) RunFigures {
 		out.Phase, out.Reason = interrupted, "killed"
 	case d.End.Reason == eval.EndInterrupted:
 		out.Phase, out.Reason = interrupted, string(d.End.Reason)
+	case d.Waits() != nil:
+		out.Phase, out.Reason = Incomplete, d.Waits().String()
 	case d.Partial():
 		out.Phase, out.Reason = Incomplete, string(d.End.Reason)
 	}

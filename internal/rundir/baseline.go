@@ -135,7 +135,7 @@ func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	defer doc.Close() //nolint:errcheck // it was only read
 	part := partOf(doc)
 	switch {
-	case part == "" || doc.Running || len(doc.Stops) > 0 || doc.Summary.Counts.Ran() == 0:
+	case part == "" || doc.Running || doc.End.Waits() || len(doc.Stops) > 0 || doc.Summary.Counts.Ran() == 0:
 		err = Usable(doc, run)
 	case !partial:
 		err = eval.BadInput(
@@ -194,6 +194,8 @@ func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
 		return eval.BadInput("the run %s is still in progress", name)
+	case d.Waits() != nil:
+		return eval.BadInput("the run %s waits for its batches; to continue: evalrun resume %s", name, text.ShellWord(name))
 	case d.Edited() != nil:
 		return EditedBaseline(name, d.Edited())
 	case d.Raced():

@@ -227,6 +227,8 @@ func unfinished(dir string) string {
 	switch {
 	case doc.Running:
 		return errInUse.Error()
+	case doc.Waits() != nil:
+		return "it waits for its batches, and `evalrun resume` collects the answers"
 	case doc.Partial():
 		return "it is not complete, and `evalrun resume` can continue it"
 	}

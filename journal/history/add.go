@@ -35,11 +35,11 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 		return err
 	}
 	id := cmp.Or(doc.Run.ID, dir) // evalrun writes no run files without an id
-	nths, err := remove(tx, id)
+	nths, earlier, err := remove(tx, id)
 	if err != nil {
 		return err
 	}
-	n, err := insertRun(tx, doc, id, dir)
+	n, err := insertRun(tx, doc, id, dir, earlier)
 	if err != nil {
 		return err
 	}
@@ -75,28 +75,28 @@ func (s *Store) placed(dir string) string {
 	return dir
 }
 
-// remove deletes a run, and returns which nights it was.
-func remove(tx *sql.Tx, id string) (nths map[[2]int64]int, err error) {
+// remove deletes a run, and returns which nights it was, and its last verdict before it waited.
+func remove(tx *sql.Tx, id string) (nths map[[2]int64]int, verdict string, err error) {
 	var n int64
 	ctx, cancel := bounded()
 	defer cancel()
-	err = tx.QueryRowContext(ctx, "SELECT n FROM run WHERE id = ?", id).Scan(&n)
+	err = tx.QueryRowContext(ctx, "SELECT n, iif(reason = ?, earlier, verdict) FROM run WHERE id = ?", eval.EndWaiting, id).Scan(&n, &verdict)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err == nil {
 		nths, err = nthsOf(ctx, tx, n)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, table := range perRun() {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // constant names
-			return nil, err
+			return nil, "", err
 		}
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE n = ?", n)
-	return nths, err
+	return nths, verdict, err
 }
 
 func nthsOf(ctx context.Context, tx *sql.Tx, run int64) (map[[2]int64]int, error) {
@@ -117,8 +117,8 @@ func nthsOf(ctx context.Context, tx *sql.Tx, run int64) (map[[2]int64]int, error
 	return out, rows.Err()
 }
 
-// insertRun inserts the run itself and returns its number.
-func insertRun(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
+// insertRun inserts the run itself and returns its number. earlier is the verdict that it had before.
+func insertRun(tx *sql.Tx, doc *journal.Document, id, dir, earlier string) (int64, error) {
 	run, end := &doc.Run, eval.End{}
 	if doc.End != nil {
 		end = *doc.End
@@ -131,17 +131,21 @@ func insertRun(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error)
 	if of := run.Plan.Shard; of != nil {
 		shard = fmt.Sprintf("%d/%d", of.Index, of.Of)
 	}
-	trusted, verdict := doc.Summary.Integrity, ""
+	trusted, waiting, verdict := doc.Summary.Integrity, journal.Waiting{}, ""
+	if w := doc.Waits(); w != nil {
+		waiting = *w
+	}
 	if doc.Decision != nil {
 		verdict = doc.Decision.Verdict
 	}
 	result, err := tx.Exec(
 		`INSERT INTO run (id, dir, startedAt, started, finishedAt, reason, emulator, shard, planned, labels,
-name, revision, branch, buckets, clean, open, tainted, verdict)
-VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+name, revision, branch, buckets, clean, open, tainted, verdict, calls, batches, earlier)
+VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 		id, dir, run.StartedAt, micros(run.StartedAt), end.FinishedAt, string(end.Reason), run.Emulator, shard,
 		run.Plan.Trials, string(labels), run.Name, run.Commit, run.Branch, bucketsFor(doc.Len()),
 		trusted.Clean, trusted.Open, trusted.Tainted, verdict,
+		waiting.Calls, waiting.Batches, earlier,
 	)
 	if err != nil {
 		return 0, err

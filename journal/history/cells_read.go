@@ -49,7 +49,8 @@ func (s *Store) wordOf(text string) (id int64, err error) {
 func bucketsOf(q *Query) (statement string, args []any) {
 	const word = "(SELECT id FROM word WHERE text = ?)"
 	return "SELECT r.id, r.startedAt, r.emulator, r.started, c.data FROM run r CROSS JOIN cells c ON c.run = r.n AND c.suite = " + word +
-			" AND c.arm = " + word + " AND c.bucket = ? % r.buckets WHERE r.shard = '' AND r.buckets > 0 ORDER BY r.started DESC, r.id DESC",
+			" AND c.arm = " + word + " AND c.bucket = ? % r.buckets WHERE r.shard = '' AND r.reason <> 'waiting' AND r.buckets > 0 " +
+			"ORDER BY r.started DESC, r.id DESC",
 		[]any{q.Suite, q.Arm, hashOf(q.Case)}
 }
 

@@ -28,6 +28,7 @@ type sample struct {
 	outcome func(caseNo, repeat int) eval.Outcome
 	change  func(*eval.Run)
 	killed  bool
+	waits   bool // for a batch
 }
 
 func (s sample) write(t testing.TB, folder string) string {
@@ -62,6 +63,10 @@ func (s sample) write(t testing.TB, folder string) string {
 		}
 	}
 	end := eval.End{FinishedAt: started.Add(time.Second).Format(time.RFC3339Nano), Reason: eval.EndCompleted}
+	if s.waits {
+		expect.OK(t, w.WriteIntent(&journal.Intent{Key: "b", At: run.StartedAt, Items: []string{"x", "y"}}))
+		end.Reason = eval.EndWaiting
+	}
 	if s.killed {
 		err = w.Close()
 	} else {

@@ -64,6 +64,8 @@ func partOf(d *journal.Document) string {
 		return "selection"
 	case len(d.Stops) > 0:
 		return "early stop"
+	case d.End.Waits():
+		return "waiting"
 	case d.Partial() && !stopped: // a run that the service ended may be an outage
 		return "incomplete"
 	}

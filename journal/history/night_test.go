@@ -1,11 +1,13 @@
 package history
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
 )
 
 func nights(t *testing.T, s *Store, most int) []Night {
@@ -77,4 +79,42 @@ func TestAHistoryThatShrankKnowsIt(t *testing.T) {
 	execute(t, s, "DELETE FROM night WHERE run = (SELECT n FROM run WHERE id = 'run-0001')")
 	lost(1)
 	expect.Same(t, "a run without a night is of an earlier evalrun", nights(t, s, 9)[0].Part, "older")
+}
+
+// A run that waits for its batches is no night and no point of a trend until it is complete, and keeps the verdict that it had before.
+func TestARunThatWaitsBecomesANight(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "history.db"))
+	of := sample{id: 1, cases: 3}.write(t, dir)
+	add := func(verdict string) (RunRecord, []Point) {
+		t.Helper()
+		d, err := journal.Open(of)
+		expect.OK(t, err)
+		d.Decision = &journal.Decision{Verdict: verdict}
+		expect.OK(t, s.Add(d), d.Close())
+		runs, err := s.Runs(RunFilter{})
+		expect.OK(t, err)
+		points, err := s.Trend(Query{Suite: "suite", Arm: "pro/ask"})
+		expect.OK(t, err)
+		return runs[0], points
+	}
+	run, points := add("Incomplete")
+	expect.Same(t, "points", len(points), 1)
+	expect.Same(t, "part", nights(t, s, 9)[0].Part, "")
+	for range 2 {
+		expect.OK(t, os.RemoveAll(of))
+		sample{id: 1, cases: 3, waits: true}.write(t, dir)
+		run, points = add("Waiting")
+		expect.Same(t, "waits for", *run.Waiting, journal.Waiting{Calls: 2, Batches: 1})
+		expect.Same(t, "the verdict before", run.Earlier, "Incomplete")
+		expect.Same(t, "points", len(points), 0)
+		expect.Same(t, "part", nights(t, s, 9)[0].Part, "waiting")
+	}
+	expect.OK(t, os.RemoveAll(of))
+	sample{id: 1, cases: 3}.write(t, dir)
+	run, points = add("Passed")
+	expect.Same(t, "the verdict", run.Verdict, "Passed")
+	expect.Same(t, "points", len(points), 1)
+	expect.Same(t, "part", nights(t, s, 9)[0].Part, "")
 }

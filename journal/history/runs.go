@@ -29,6 +29,9 @@ type RunRecord struct {
 	Arms       []ArmRecord       `json:"arms"` // that match the filter
 	// Integrity counts the trials of programs; nil without one.
 	Integrity *journal.IntegrityCounts `json:"integrity,omitempty"`
+	// Waiting is set while the run waits for its batches; Earlier is the verdict that it had before that, "" for none.
+	Waiting *journal.Waiting `json:"waiting,omitempty"`
+	Earlier string           `json:"-"`
 
 	number int64
 }
@@ -144,13 +147,18 @@ func (s *Store) heads() ([]RunRecord, error) {
 	if version < withNights {
 		verdict = "''"
 	}
+	waiting := "calls, batches, earlier"
+	if version < withWaiting {
+		waiting = "0, 0, ''"
+	}
 	return collect(s, func(rows *sql.Rows, r *RunRecord) error {
 		var labels string
 		var of journal.IntegrityCounts
+		var waiting journal.Waiting
 		err := rows.Scan(
 			&r.number, &r.ID, &r.Dir, &r.StartedAt, &r.FinishedAt, &r.Reason, &r.Emulator, &r.Shard, &r.Planned, &labels,
 			&r.Name, &r.Commit, &r.Branch, &of.Clean, &of.Open, &of.Tainted,
-			&r.Verdict,
+			&r.Verdict, &waiting.Calls, &waiting.Batches, &r.Earlier,
 		)
 		if err != nil {
 			return err
@@ -158,9 +166,12 @@ func (s *Store) heads() ([]RunRecord, error) {
 		if of != (journal.IntegrityCounts{}) {
 			r.Integrity = &of
 		}
+		if r.Reason == eval.EndWaiting {
+			r.Waiting = &waiting
+		}
 		r.Dir = s.placed(r.Dir)
 		return json.Unmarshal([]byte(labels), &r.Labels)
-	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+", "+trusted+", "+verdict+
+	}, "SELECT n, id, dir, startedAt, finishedAt, reason, emulator, shard, planned, labels, "+names+", "+trusted+", "+verdict+", "+waiting+
 		" FROM run ORDER BY started DESC, id DESC")
 }
 

@@ -114,6 +114,9 @@ CREATE TABLE night (
 );
 CREATE TABLE kase (key BLOB PRIMARY KEY, name TEXT NOT NULL, tags TEXT NOT NULL) WITHOUT ROWID;
 `,
+	// The calls of a run that wait for the answers of its batches, and the verdict that the run had before it waited.
+	"ALTER TABLE run ADD COLUMN calls INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN batches INTEGER NOT NULL " +
+		"DEFAULT 0; ALTER TABLE run ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
 }
 
 // withNames is the version from which runs have a name, commit and branch.
@@ -130,6 +133,9 @@ const withIntegrity = 6
 
 // withNights is the version from which runs are kept as nights.
 const withNights = 7
+
+// withWaiting is the version from which runs say what they wait for.
+const withWaiting = 8
 
 // perRun lists the tables with rows of a run, except run itself.
 func perRun() []string {

@@ -59,7 +59,7 @@ type Point struct {
 }
 
 // Trend returns a metric in each run that has it, the newest last. It skips shards, because they are
-// merged into a run that has their trials.
+// merged into a run that has their trials, and runs that wait for their batches.
 func (s *Store) Trend(q Query) ([]Point, error) {
 	named, isNamed := strings.CutPrefix(q.Metric, NamedPrefix)
 	if q.Metric == "" {
@@ -112,7 +112,7 @@ func trendOf(q *Query, named string, isNamed bool) (statement string, args []any
 		on       = " ON c.run = r.n AND c.suite = " + word + " AND c.arm = " + word
 		onCase   = " AND c.kase = " + word
 		onMetric = " AND c.metric = " + word
-		last     = " WHERE r.shard = '' ORDER BY r.started DESC, r.id DESC LIMIT ?"
+		last     = " WHERE r.shard = '' AND r.reason <> 'waiting' ORDER BY r.started DESC, r.id DESC LIMIT ?"
 	)
 	args = []any{q.Suite, q.Arm}
 	switch oneCase := q.Case != ""; {

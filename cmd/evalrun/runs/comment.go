@@ -50,6 +50,9 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (posted,
 		return b.String(), err
 	}
 	marker := reports.Marker(&doc.Run)
+	if o.Issue && doc.Waits() != nil {
+		return posted{Page: "the run waits for its batches: the issue stays as it is until they are answered"}, nil
+	}
 	if o.Issue {
 		text, err := body()
 		if err != nil {

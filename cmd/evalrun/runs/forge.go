@@ -61,7 +61,7 @@ func find(getenv func(string) string) (*forgeProject, error) {
 
 type posted struct {
 	Did  string // "created", "updated", "closed", or "" if nothing was to be done
-	Page string // address of the comment or issue
+	Page string // address of the comment or issue; why there is none when nothing was to be done
 }
 
 // Comment creates or edits the comment that begins with a marker. write makes its text from the earlier one, "" for none.

@@ -69,7 +69,7 @@ func (f Folder) History(o HistoryOptions) (*historyReport, error) {
 	}
 	defer s.Close() //nolint:errcheck // only read
 	h := emptyHistory()
-	h.store, h.o = s, o
+	h.store, h.o, h.in = s, o, f.Abs("")
 	h.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
 	return h, h.read()
 }
@@ -96,11 +96,14 @@ type historyReport struct {
 
 	store *history.Store
 	o     HistoryOptions
+	in    string // the folder of the history
 }
 
 // Write writes the history for people.
 func (h *historyReport) Write(screen term.Screen) error {
-	return reports.History(screen, &h.Excerpt, layout(screen))
+	o := layout(screen)
+	o.Folder = h.in
+	return reports.History(screen, &h.Excerpt, o)
 }
 
 type armName struct{ suite, arm string }
