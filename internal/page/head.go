@@ -115,9 +115,6 @@ func notices(d *journal.Document) []string {
 	if words := progress(d); words != "" {
 		out = append(out, words)
 	}
-	if command := overview.Collect(d); command != "" {
-		out = append(out, "`"+command+"` collects the answers.")
-	}
 	if s := d.Run.Plan.Shard; s != nil {
 		out = append(out, fmt.Sprintf("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of))
 	}

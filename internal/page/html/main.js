@@ -113,7 +113,7 @@ async function start() {
 
 function drawNav(head) {
   const link = (page, text, to) => h('a', {href: to, 'data-page': page}, text);
-  const warnings = [head.run.emulator && 'emulator', head.running && 'in progress', !head.running && head.run.partial && 'incomplete', head.noContent && 'no content'].filter(Boolean);
+  const warnings = [head.run.emulator && 'emulator', head.running && 'in progress', !head.running && head.run.partial && (head.run.waiting ? 'waiting' : 'incomplete'), head.noContent && 'no content'].filter(Boolean);
   for (const old of document.querySelectorAll('#top > .chip')) old.remove();
   document.getElementById('nav').after(...warnings.map(text => h('span', {class: 'chip'}, text)));
   document.getElementById('nav').replaceChildren(link('summary', 'Summary', '#/'), link('cases', 'Cases', '#/cases'), link('matrix', 'Matrix', '#/matrix'), ...(head.comparison && !head.comparison.notCompared ? [link('comparison', 'Baseline', '#/comparison')] : []));

@@ -47,13 +47,13 @@ class RunList {
   }
 
   row(r) {
-    const n = this.numbers.get(r.key), still = n && n.state === 'in progress', labels = r.marks.filter(mark => mark !== r.branch);
+    const n = this.numbers.get(r.key), waits = n && n.verdict === 'Waiting', still = waits || n && n.state === 'in progress', labels = r.marks.filter(mark => mark !== r.branch);
     const suites = r.suites.slice(0, 3).join(', ') + (r.suites.length > 3 ? ', ...' : '');
     return [
       !n ? '...' : n.problem ? badge('error', 'Unreadable') : badge(n.style, n.verdict),
       [h('a', {href: runAddress(r.key), title: r.id || r.key}, name(suites || r.id || r.key)), labels.map(mark => [' ', h('span', {class: 'chip'}, name(mark))]), r.emulator && [' ', h('span', {class: 'chip'}, 'emulator')]],
       !n || n.problem ? '' : n.passRate === null ? '\u2013' : percent(n.passRate),
-      n && n.problem ? h('span', {class: 'telling'}, name(n.problem)) : n ? this.changes(r, n) : '',
+      n && n.problem ? h('span', {class: 'telling'}, name(n.problem)) : waits ? name(n.reason) : n ? this.changes(r, n) : '',
       !n || n.problem ? number(r.planned) : number(outcomes.reduce((sum, o) => sum + n[o], 0)) + (still ? ' of ' + number(r.planned) : ''),
       name(r.branch || ''), name((r.commit || '').slice(0, 7)), r.startedAt ? name(when(r.startedAt)) : '',
       h('a', {href: comparisonsAddress(r.key), 'aria-label': 'Compare ' + (r.id || r.key)}, 'compare'),

@@ -85,7 +85,7 @@ const canResume = run => !run.plan.shard && !run.rescoredFrom && !run.replay;
 function drawNext(head) {
   const undecided = (head.ranking || []).filter(r => !r.within && !r.race && r.arms.filter(a => a.best).length > 1);
   const next = head.running ? null :
-    head.run.interrupted || head.run.partial ? canResume(head.run) && [h('code', null, 'evalrun resume ' + visible(head.run.id)), ' runs what is missing, and keeps the answers so far.'] :
+    head.run.interrupted || head.run.partial ? canResume(head.run) && [h('code', null, 'evalrun resume ' + visible(head.run.id)), head.run.waiting ? ' collects the answers.' : ' runs what is missing, and keeps the answers so far.'] :
     nextAfter(head, compared(head)) ||
     (undecided.length > 0 ? [h('code', null, `evalrun compare ${visible(head.run.id)} --rank --within 0.05`), ' names the arms that are hardly worse than the best, and the cheapest of them.'] :
     head.summary.fail + head.summary.error > 0 && !(head.ranking || []).length ? ['Read ', h('a', {href: address(['cases'], {outcome: head.summary.fail > 0 ? 'fail' : 'error'})}, 'what did not pass'), '.'] : null);
