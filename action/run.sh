@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the suites, and leaves what later steps publish in a folder: the run, report.md, report.html, report.csv and junit.xml. The exit
-# code of evalrun is an output, so that the job ends with it after everything is published.
+# code of evalrun is an output, so that the job ends with it after everything is published. A run that waits for its batches is kept for
+# the next job, which resumes it; with COLLECT, a job does nothing else.
 set -euo pipefail
 if [[ ! "$NAME" =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]]; then
   echo "::error title=evalrun::invalid name: letters, digits, \".\", \"_\" and \"-\" are allowed"
@@ -20,19 +21,38 @@ foreign() {
 }
 
 comment=true
+waiting=".evalrun/waiting/$NAME"
 if foreign; then # somebody else's suite: it may not name the service, read the environment or start programs
   args+=(--untrusted)
   if [ -n "$ANSWERS" ]; then args+=(--replay "$ANSWERS"); fi
   comment=false # the token of a fork may not write
+  waiting=""    # nor may its run become one that a later job trusts
 elif [ "$EVENT" = pull_request ]; then
   args+=(--cache)
 fi
 
 rm -rf "$folder"
 mkdir -p "$folder"
+reports=(-o table -o "markdown=$folder/report.md" -o "html=$folder/report.html" -o "junit-gate=$folder/junit.xml"
+  -o "csv=$folder/report.csv")
 code=0
-evalrun run "${suites[@]}" --out "$folder/run" ${args[@]+"${args[@]}"} -o table -o "markdown=$folder/report.md" \
-  -o "html=$folder/report.html" -o "junit-gate=$folder/junit.xml" -o "csv=$folder/report.csv" || code=$?
+if [[ -n "$waiting" && -f "$waiting/run.jsonl" ]]; then # of an earlier job of this branch, and so with another signature
+  mv "$waiting" "$folder/run"
+  evalrun resume "$folder/run" --trust "${reports[@]}" || code=$?
+  if [ "$code" = 4 ]; then # what batches left unanswered is sent again
+    code=0
+    evalrun resume "$folder/run" --trust "${reports[@]}" || code=$?
+  fi
+elif [ "$COLLECT" = true ]; then
+  echo "no run waits"
+  exit 0
+else
+  evalrun run "${suites[@]}" --out "$folder/run" ${args[@]+"${args[@]}"} "${reports[@]}" || code=$?
+fi
+if [[ -n "$waiting" && "$code" = 5 ]]; then
+  mkdir -p .evalrun/waiting
+  cp -R "$folder/run" "$waiting"
+fi
 if [ -f "$folder/run/run.jsonl" ]; then
   evalrun report "$folder/run" -o github
 else

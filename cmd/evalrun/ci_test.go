@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -48,6 +49,7 @@ func (r *runner) workflow(name string) bool {
 	r.t.Helper()
 	_, steps := recipeOf(r.t, name)
 	ok, said := true, ""
+	maps.DeleteFunc(r.known, func(name, _ string) bool { return strings.HasPrefix(name, "steps.") }) // of the job before
 	for i := range steps {
 		s := &steps[i]
 		ours, is := strings.CutPrefix(s.Uses, "evalrun/evalrun")
@@ -151,6 +153,72 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	r.says("::error title=", "newly failing")
 	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: FAIL")
 	expect.Same(t, "summaries of five runs", strings.Count(readText(t, r.temp, "github-summary"), "## evalrun: "), 5)
+}
+
+// A night in batches is submitted by one job and collected by a later one on another machine, and only the last one has a verdict, which
+// the issue follows. Without a run that waits there is nothing to collect.
+func TestRecipesOfBatchesCollectWhatTheyHaveSubmitted(t *testing.T) {
+	t.Parallel()
+	forge := forgetest.New(t, "body")
+	r := newRunner(t, forge)
+	r.project()
+	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
+	r.event(`{}`)
+	night := func(schedule string, ok bool, words ...string) {
+		t.Helper()
+		r.env["HOME"], r.known["github.event.schedule"] = t.TempDir(), schedule
+		if r.workflow("nightly-batch") != ok {
+			t.Fatalf("got the opposite of %t:\n%s", ok, r.out)
+		}
+		r.says(words...)
+	}
+	const evening, hourly = "17 20 * * *", "47 * * * *"
+	night(hourly, true, "no run waits")
+	for _, good := range []bool{false, true} {
+		suite := manyWords()
+		if !good {
+			suite = strings.Replace(suite, "Say {{.word}}", "SAY {{upper .word}}", 1)
+		}
+		r.write(filepath.Join(r.dir, "evals", "suite.yaml"), suite)
+		before := len(forge.Writes())
+		night(evening, true, "submitted the batch", "WAITING", "::warning file=", "the issue stays as it is")
+		expect.Same(t, "writes while the run waits", len(forge.Writes()), before)
+		night(hourly, good, map[bool]string{true: "PASS  60 trials", false: "FAIL  60 trials"}[good])
+		night(hourly, true, "no run waits")
+	}
+	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues", "PATCH /repos/o/r/issues/1"})
+	r.known["github.event_name"] = "pull_request" // which nobody collects
+	night(evening, false, "WAITING")
+}
+
+// GitLab's night in batches ends with exit 5, which its job allows, until a later one on another machine has the verdict.
+func TestRecipeOfGitLabCollectsBatches(t *testing.T) {
+	t.Parallel()
+	forge := forgetest.New(t, "body")
+	r := newRunner(t, forge)
+	r.project()
+	var jobs map[string]yaml.Node
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
+	env := map[string]string{
+		"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL,
+		"CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "", "EVALRUN_API_KEY": "none", "EVALRUN_BASE_URL": r.known["vars.EVALRUN_BASE_URL"],
+		"EVALRUN_GITLAB_TOKEN": "t",
+	}
+	for i, job := range []struct {
+		batch string
+		ok    bool
+		says  string
+	}{
+		{"submit", false, "(exit 5)"}, {"collect", true, "PASS  60 trials"}, {"collect", true, "no run waits"},
+	} {
+		r.env["HOME"], env["EVALRUN_BATCH"] = t.TempDir(), job.batch
+		if _, ok := tryPipelineJob(t, r, jobs, "nightly in batches", env); ok != job.ok {
+			t.Errorf("job %d: got %t, want %t\n%s", i, ok, job.ok, r.out)
+		}
+		r.says(job.says)
+		expect.OK(t, os.RemoveAll(filepath.Join(r.dir, "run")))
+	}
+	expect.Same(t, "writes", len(forge.Writes()), 0)
 }
 
 // A fork's pull request has no key and may not write; its comment comes from the second workflow.
@@ -308,8 +376,17 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /projects/9/merge_requests/5/notes"})
 }
 
-// pipelineJob runs a job of a pipeline, and gives the files that it keeps.
+// pipelineJob runs a job of a pipeline, which passes, and gives the files that it keeps.
 func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string, env map[string]string) []string {
+	t.Helper()
+	files, ok := tryPipelineJob(t, r, jobs, name, env)
+	if !ok {
+		t.Fatalf("%s failed, want it to pass:\n%s", name, r.out)
+	}
+	return files
+}
+
+func tryPipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string, env map[string]string) (files []string, ok bool) {
 	t.Helper()
 	type job struct {
 		Script       []string
@@ -322,15 +399,16 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 		node := jobs[from]
 		expect.OK(t, node.Decode(to))
 	}
+	ok, said := true, ""
 	for _, lines := range [][]string{slices.Concat(base.BeforeScript, own.Script), own.AfterScript} {
-		if len(lines) > 0 && !r.job([]step{{Run: strings.Join(lines, "\n"), Env: env}}) {
-			t.Fatalf("%s failed, want it to pass:\n%s", name, r.out)
-		}
+		ok = (len(lines) == 0 || r.job([]step{{Run: strings.Join(lines, "\n"), Env: env}})) && ok
+		said += r.out
 	}
+	r.out = said
 	if len(own.Artifacts.Paths) > 0 {
-		return own.Artifacts.Paths
+		return own.Artifacts.Paths, ok
 	}
-	return base.Artifacts.Paths
+	return base.Artifacts.Paths, ok
 }
 
 // Two nights are published as a site with both, without prompts and answers: by GitHub Pages, and by GitLab Pages.
