@@ -497,12 +497,15 @@ func TestActionDistrustsEveryEventOfAFork(t *testing.T) {
 			r.write(filepath.Join(r.dir, "evalrun"), "#!/bin/sh\necho \"$@\"\n")
 			expect.OK(t, os.Chmod(filepath.Join(r.dir, "evalrun"), 0o700))
 			r.env = map[string]string{"PATH": r.dir + ":" + os.Getenv("PATH"), "RUNNER_TEMP": r.temp}
-			for key, value := range map[string]string{"suite": "s", "args": "", "answers": "", "name": "n"} {
+			for key, value := range map[string]string{"suite": "s", "args": "", "answers": "", "name": "n", "collect": "false"} {
 				r.known["inputs."+key] = value
 			}
 			r.known["github.event_name"], r.known["github.repository"] = c.event, "o/r"
 			r.job([]step{runs})
 			expect.Same(t, "untrusted", strings.Contains(r.out, "untrusted"), c.foreign)
+			r.write(filepath.Join(r.dir, ".evalrun", "waiting", "n", "run.jsonl"), "") // which a fork may neither resume nor replace
+			r.job([]step{runs})
+			expect.Same(t, "resumed", strings.Contains(r.out, "resume "), !c.foreign)
 		})
 	}
 }
