@@ -118,3 +118,31 @@ func TestBatchesGrowUntilAnEarlyStop(t *testing.T) {
 	expect.OK(t, json.Unmarshal([]byte(b.read("stopped.json")), &report))
 	expect.Same(t, "calls in the account", report.Run.Spent.Calls, 10)
 }
+
+// An item that the service never answers holds up neither an early stop nor the run.
+func TestBatchesOfAnEarlyStopGoOnAfterErrors(t *testing.T) {
+	t.Parallel()
+	s := &batchService{}
+	b := newBox(t, s, nil)
+	b.env = append(b.env, "V_API_KEY=k")
+	suite, _, _ := strings.Cut(plainBatchSuite("openai", b.url), "cases:")
+	suite += "cases:\n"
+	for i := range 40 {
+		suite += fmt.Sprintf("  - {name: c%d, vars: {x: x%d}}\n", i, i)
+	}
+	b.write("suite.yaml", suite)
+	b.exits(0, "run", "suite.yaml", "--batch", "--wait", "--out", "base")
+	s.spoil = func(_, item int) string {
+		if item == 0 {
+			return "expired"
+		}
+		return ""
+	}
+	b.write("suite.yaml", suite+"gate: {errors: {max: 0.5}, baseline: {run: base, margin: 0.3, stopEarly: true}}\n")
+	before := s.sum()
+	b.exits(4, "run", "suite.yaml", "--batch", "--wait", "--out", "run")
+	b.says("in batches got no answer")
+	if paid := s.sum() - before; paid > 40 {
+		t.Errorf("got %d items of 40 cases, want none twice before the run has ended", paid)
+	}
+}

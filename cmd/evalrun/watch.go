@@ -205,6 +205,8 @@ func (a *app) checkWatch(o *runOptions) error {
 		return eval.BadInput("--watch runs suites, and --dry-run does not: choose one")
 	case o.NoContent:
 		return eval.BadInput("--watch keeps answers in the cache, and --no-content keeps them out of files: choose one")
+	case o.Batch:
+		return eval.BadInput("--watch runs as soon as a file changes, and --batch answers within hours: choose one")
 	case o.Out != "" && !strings.Contains(o.Out, "{id}"):
 		return eval.BadInput("--watch makes a run of each change: write {id} into --out, as in --out %s/{id}", o.Out)
 	case slices.Contains(o.Suites, "-"):

@@ -80,6 +80,13 @@ type sequentialTest interface {
 	resume(arm, units int)
 }
 
+// MayStop reports whether a run may stop arms before all of their trials have run.
+func MayStop(run *eval.Run) bool {
+	return run.Options().Race != "" || slices.ContainsFunc(run.Suites, func(s eval.RunSuite) bool {
+		return s.Gate != nil && s.Gate.Baseline != nil && s.Gate.Baseline.StopEarly
+	})
+}
+
 // NewSequential returns nil if no gate of the run stops early and no arms race. known reports whether the run that this one
 // extends has a trial; nil: it extends none.
 func NewSequential(run *eval.Run, plan *runner.Plan, known func(*eval.Trial) bool) (*Sequential, error) {

@@ -215,6 +215,32 @@ func (c *consumer) collect(ctx context.Context) bool {
 	return s.stop.Reason() == ""
 }
 
+// waits reports whether a result is not to be written yet: that of a trial which waits for a batch, and of one that the verdict so far
+// makes needless. The latter would be written again by each process until the last batch is collected.
+func (c *consumer) waits(r *eval.Result, halt runner.Halt) bool {
+	if _, waits := halt.(runner.Waits); waits {
+		c.waiting++
+		return true
+	}
+	needless := c.part != nil && r.Outcome() == eval.Skip
+	if needless {
+		c.needless = append(c.needless, *r)
+	}
+	return needless
+}
+
+// writeNeedless writes the results of needless trials, unless the run goes on in another process.
+func (c *consumer) writeNeedless(progress progressWatcher) {
+	for i := range c.needless {
+		if c.waiting > 0 || c.broken != nil {
+			return
+		}
+		if c.broken = c.append(&c.needless[i]); c.broken == nil {
+			c.done(&c.needless[i], progress)
+		}
+	}
+}
+
 // submit sends the calls that the run has put into batches, and says how the run ends if it waits for any.
 func (c *consumer) submit(ctx context.Context) {
 	b := c.session.batches
@@ -283,7 +309,7 @@ func (c *consumer) partOf(settled func(*runner.Planned) bool) map[string]bool {
 		for _, t := range order[from:until] {
 			part[t.ID] = true
 		}
-		if slices.ContainsFunc(order[from:until], func(t *runner.Planned) bool { return !settled(t) }) {
+		if slices.ContainsFunc(order[from:until], func(t *runner.Planned) bool { return !settled(t) && c.early.Skip(t) == nil }) {
 			break
 		}
 		from = until

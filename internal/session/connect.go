@@ -155,6 +155,9 @@ func (s *Session) answerFrom(store *flow.Recordings, err error) error {
 // reach opens the links to the services, and wires the decorators that every call passes.
 func (s *Session) reach() (err error) {
 	if given := s.Options.Executor; given != nil {
+		if err := s.CheckBatches(); err != nil {
+			return err
+		}
 		s.executor, s.link = given, elsewhere{given}
 	} else if s.executor, err = s.openHere(); err != nil {
 		return err

@@ -22,9 +22,10 @@ type remainder struct {
 	Twice      int // calls that may be made and paid again: those in progress when the run was killed, and Restarted
 	Restarted  int // answered calls that are made again, such as those of chats that start again
 
-	run  *Resumption
-	doc  *journal.Document // the run so far
-	plan *runner.Plan
+	run     *Resumption
+	mayStop bool              // errors stay until nothing is waited for: the tests take the trials in their order
+	doc     *journal.Document // the run so far
+	plan    *runner.Plan
 }
 
 type trialSoFar struct {
@@ -35,6 +36,7 @@ type trialSoFar struct {
 // NewTodo compares a run with the plan of its job.
 func NewTodo(r *Resumption, plan *runner.Plan) (*remainder, error) {
 	todo := remainder{run: r, doc: r.SoFar(), plan: plan}
+	todo.mayStop = gate.MayStop(&todo.doc.Run)
 	met := make([]bool, todo.doc.Len())
 	for t := range plan.Trials() {
 		if place, ok := todo.doc.Find(t.ID); ok {
@@ -107,7 +109,7 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 		return true
 	case eval.Err:
 		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
-		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits() && !k.MayPass)
+		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits() && (!k.MayPass || todo.mayStop))
 	}
 	return false
 }

@@ -192,11 +192,12 @@ type consumer struct {
 	end        eval.End
 	halting    sync.Mutex // held while the run is being stopped
 	failures   int
-	waiting    int  // trials that have no result since a reply comes with a batch
-	unanswered int  // calls of collected batches that have no answer, for a reason that may pass
-	moved      bool // there are replies of batches, or results
-	late       bool // batches that were waited for are not over
-	cut        bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
+	needless   []eval.Result // of trials that no batch needs, as far as is known before the last batch
+	waiting    int           // trials that have no result since a reply comes with a batch
+	unanswered int           // calls of collected batches that have no answer, for a reason that may pass
+	moved      bool          // there are replies of batches, or results
+	late       bool          // batches that were waited for are not over
+	cut        bool          // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
 	broken     error
 }
 
@@ -207,8 +208,7 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 	s.limiter.Book(c.journal.Booked)
 	s.recorder.know(c.plan.Models)
 	for r, halt := range runner.Run(ctx, c.plan, config) {
-		if _, waits := halt.(runner.Waits); waits {
-			c.waiting++
+		if c.waits(&r, halt) {
 			continue
 		}
 		if s.Options.NoContent {
@@ -229,11 +229,12 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 				return
 			}
 		}
-		c.moved = true
+		c.moved = c.moved || r.Outcome() != eval.Skip
 		s.recorder.keep(&r)
 		c.done(&r, progress)
 		c.decide(&r, halt)
 	}
+	c.writeNeedless(progress)
 	for i := range c.unsent {
 		c.writeDeferred(&c.unsent[i], progress)
 	}
