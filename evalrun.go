@@ -138,7 +138,8 @@ type Result struct {
 	// Dir is the absolute path of the run directory. Name is its path as it was given or chosen, for commands.
 	Dir, Name string
 	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided. 4 means that the
-	// run is incomplete, 130 or 143 that a signal ended it. Without a gate, failed trials give 1 and errors 4.
+	// run is incomplete, 5 that it waits for its batches, 130 or 143 that a signal ended it. Without a gate, failed trials
+	// give 1 and errors 4.
 	Exit int
 	// Resume is the command that continues the run, "" for a complete one. It names what the run file does not keep: the
 	// ledger, and what an earlier resume was given. It has no secrets.

@@ -61,7 +61,7 @@ func (j *Job) run(ctx context.Context) (result *Result, next string, err error) 
 func (j *Job) goOn(ctx context.Context, dir string) (*Result, error) {
 	o := j.options
 	o.Suites, o.ProjectFile = nil, "" // it has its own
-	o.FailedIn, o.ChangedSince = "", ""
+	o.FailedIn, o.ChangedSince, o.ProgramsFrom = "", "", ""
 	o.Progress = func(e Event) {
 		if _, again := e.(RunResumed); !again {
 			j.options.emit(e)

@@ -57,8 +57,9 @@ type Options struct {
 // applied, and each case counts by itself again.
 //
 // With -short no request is sent: answers come from Options.Replay, Options.Record or Options.Emulator, and with none of them
-// the suite is checked and skipped. -v reports each answer when it comes. With -count each time is a run of its own. Problems
-// of the suite are fatal, each with its place and a hint.
+// the suite is checked and skipped. Run waits for batches, so give `go test` the -timeout that they take. -v reports each
+// answer when it comes. With -count each time is a run of its own. Problems of the suite are fatal, each with its place and a
+// hint.
 func Run(t *testing.T, file string, o Options) {
 	t.Helper()
 	options, err := o.options(file)
@@ -111,6 +112,7 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 func (o *Options) options(file string) (evalrun.Options, error) {
 	f := o.Options
 	f.Suites, f.NoHistory, f.Version = []string{file}, true, cmp.Or(o.Version, version())
+	f.Wait = true // for batches: a test that does not has no verdict
 	if testing.Short() && f.Emulator == "" {
 		f.Replay, f.Record = cmp.Or(o.Replay, o.Record), ""
 	}

@@ -329,7 +329,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	for _, emulator := range []string{"testdata/fixture/script.yaml", evaltest.Demo} {
 		var o evaltest.Options
 		o.Emulator, o.Scorers, o.Repeats, o.Arms = emulator, []scorers.Kind{longer}, 20, []string{"pro/*"}
-		o.Vars = map[string]string{"country": "France"}
+		o.Vars, o.Batch = map[string]string{"country": "France"}, emulator == evaltest.Demo // for which a test waits
 		o.Report = func(t *testing.T, d *journal.Document) {
 			trials = append(trials, d.Len())
 			for r, err := range d.Trials() {
