@@ -1,6 +1,10 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -86,6 +90,31 @@ func (d *Document) Waits() *Waiting {
 
 // Unanswered is how many items of batches have no answer, for a reason that may pass, since the run last ended without waiting.
 func (d *Document) Unanswered() int { return d.batches.unanswered }
+
+// EndedWaiting reports whether a run ended to wait for its batches. It reads the end of the file alone.
+func EndedWaiting(path string) bool {
+	file, _, err := openRun(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	const most = 4096  // bytes of the last line
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false
+	}
+	end := make([]byte, min(size, most))
+	if _, err := file.ReadAt(end, size-int64(len(end))); err != nil {
+		return false
+	}
+	end = bytes.TrimSuffix(end, []byte("\n"))
+	var last struct {
+		Type string
+		eval.End
+	}
+	err = json.Unmarshal(end[bytes.LastIndexByte(end, '\n')+1:], &last)
+	return err == nil && last.Type == "end" && last.Waits()
+}
 
 func (d *Document) intent(data []byte) error {
 	b := &OpenBatch{}

@@ -144,7 +144,7 @@ func together(all []ArmOutlook) (out []RunOutlook) {
 
 // plannedBase reads the arms of a suite in a baseline.
 func (c *Checks) plannedBase(name, suite string, of eval.Estimand) (map[string]*compare.Side, error) {
-	path, err := c.Dir.FindBaseline(name)
+	path, err := c.Dir.FindCompared(name)
 	if err != nil {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule, earlier eval
 
 // another finds the run with which a suite is compared, and reads the suite's arms.
 func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval.BaseRun, sides map[string]*compare.Side, err error) {
-	path, err := c.Dir.FindBaseline(name)
+	path, err := c.Dir.FindCompared(name)
 	if err != nil {
 		return found, nil, eval.Incomplete("%s is to be compared (--no-baseline runs without), and %w", suite, err)
 	}

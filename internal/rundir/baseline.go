@@ -270,6 +270,29 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
 }
 
+// FindCompared is FindBaseline for the baseline of a gate: a selector or `latest` passes over runs that wait for their batches.
+func (d Dir) FindCompared(name string) (path string, err error) {
+	path, err = d.FindBaseline(name)
+	if err != nil || !journal.EndedWaiting(path) {
+		return path, err
+	}
+	var older []string
+	if s, ok := eval.ParseSelector(name); ok {
+		s.Latest = false // of those that match, this takes all
+		older = d.Select([]eval.Selector{s})
+	} else if _, ok := fromLatest(name); ok {
+		for _, id := range d.IDs() {
+			older = append(older, filepath.Join(d.Join(Runs), id))
+		}
+	}
+	for _, dir := range slices.Backward(older[:max(0, slices.Index(older, path))]) {
+		if !journal.EndedWaiting(dir) {
+			return dir, nil
+		}
+	}
+	return path, nil
+}
+
 // BaselineDiffers says what of a named baseline is different in the work tree than in a commit; "" for nothing, and for files
 // that git does not keep.
 func (d Dir) BaselineDiffers(name, commit string) string {

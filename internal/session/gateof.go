@@ -38,7 +38,7 @@ func (l *Loaded) origin(i int, s *suite.Suite, opts suite.Options) (*gate.Origin
 // originInRun is the gate of a run.
 func (l *Loaded) originInRun(s *suite.Suite) (*gate.Origin, error) {
 	name := l.Options.GateOf
-	path, err := l.Options.In().FindBaseline(name)
+	path, err := l.Options.In().FindCompared(name)
 	var run *eval.Run
 	if err == nil {
 		run, err = journal.Header(path)
