@@ -105,7 +105,7 @@ func TestTheExamplesOfThreeSituationsRun(t *testing.T) {
 func startServer(t *testing.T, dir string) string {
 	t.Helper()
 	binary := filepath.Join(dir, "server")
-	build := exec.Command("go", "build", "-o", binary, "server.go")
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, "server.go")
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the server cannot be built: %v\n%s", err, out)

@@ -192,7 +192,7 @@ func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
 		runs = 300
 	}
-	s := newCalibration(t, plainProgram(t)) // many runs, in which no race is looked for
+	s := newCalibration(t, program(t))
 	if code, said := s.ends(s.command("run", "equal.yaml", "--no-baseline", "--base-url", s.url, "--out", "equal-0", "-q")); code != 0 {
 		t.Fatalf("exit %d, want 0\n%s", code, said)
 	}

@@ -60,7 +60,7 @@ var canaryCommands = []string{
 // verbose.
 func TestCanariesAreInNoOutputOrFile(t *testing.T) {
 	t.Parallel()
-	evalrun := plainProgram(t)
+	evalrun := program(t)
 	service := canaryService{}
 	server := httptest.NewUnstartedServer(service)
 	server.Config.ErrorLog = quiet()
@@ -219,7 +219,7 @@ func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 // suite names.
 func TestCanaryInAddressIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
-	evalrun := plainProgram(t)
+	evalrun := program(t)
 	secret := url.QueryEscape(canaries["key"])
 	for _, address := range []string{
 		"https://user:" + secret + "@h.invalid", "https://" + secret + "@h.invalid/v1", "https://h.invalid?key=" + secret,
@@ -259,7 +259,7 @@ func TestCanaryInAddressIsRefusedAndNotRepeated(t *testing.T) {
 // The traces of a program that is made to crash while it holds all secrets do not show them.
 func TestCanaryInCrashIsNotShown(t *testing.T) {
 	t.Parallel()
-	evalrun := plainProgram(t)
+	evalrun := program(t)
 	arrived, done := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}

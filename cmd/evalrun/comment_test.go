@@ -21,7 +21,7 @@ func commentedRun(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(manyWords()), 0o600))
-	cmd := exec.Command(plainProgram(t), "run", "suite.yaml", "--emulator", "--out", "run", "-q")
+	cmd := exec.Command(program(t), "run", "suite.yaml", "--emulator", "--out", "run", "-q")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -33,7 +33,7 @@ func commentedRun(t *testing.T) (dir string) {
 // comment posts the run in dir to a forge, and returns what it prints and its exit code.
 func comment(t *testing.T, dir string, env ...string) (printed string, code int) {
 	t.Helper()
-	cmd := exec.Command(plainProgram(t), "comment", "run", "--number", "5")
+	cmd := exec.Command(program(t), "comment", "run", "--number", "5")
 	cmd.Dir, cmd.Env = dir, append([]string{"HOME=" + dir, noNap}, env...)
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
@@ -123,7 +123,7 @@ func TestCommentCountsLooks(t *testing.T) {
 	}
 	evalrun := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command(plainProgram(t), args...)
+		cmd := exec.Command(program(t), args...)
 		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, noNap}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)

@@ -88,7 +88,7 @@ func vet(t *testing.T, root, code string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "vet", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
+	cmd := exec.Command("go", "vet", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s%v\n%s", out, err, code)

@@ -94,7 +94,6 @@ func TestNamedFilesAreRegularAndBounded(t *testing.T) {
 		"s.yaml": "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\njudges: [{name: judge, model: svc-pro}]\n" +
 			"prompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 3, scorers: [{judge: {rubric: good}}]}]\n",
 	})
-	b.evalrun = plainProgram(t) // hundreds of processes
 	b.env = append(b.env, "GITHUB_TOKEN=x", "GITHUB_REPOSITORY=a/b", "GITHUB_EVENT_PATH=pipe", "CI=")
 	b.exits(0, "run", "s.yaml", "--emulator", "--out", "run", "-q")
 	b.exits(4, "run", "s.yaml", "--emulator", "--out", "cut", "--budget-calls", "2", "-q")

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +25,7 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
+	_ = os.Setenv("CGO_ENABLED", "0")            // with -trimpath tests build as make build does: packages are compiled once
 	testscript.Main(cleaned{m}, map[string]func(){"evalrun": main, "toyagent": toyAgent})
 }
 
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars, noNap)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("ROOT", repositoryRoot(t))
-			if arithmetic.MatchString(filepath.Base(e.WorkDir)) {
+			if name := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-"); detector() && !raced.MatchString("TestScripts/"+name) {
 				e.Setenv("PATH", filepath.Dir(plainProgram(t))+string(os.PathListSeparator)+e.Getenv("PATH"))
 			}
 			e.Values[serving] = new(*server)
@@ -68,10 +68,6 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
-
-// arithmetic is in the names of scripts about verdicts. Exact tests take ten times as long under the race detector, and the runs that
-// they start do nothing that those of other scripts do not.
-var arithmetic = regexp.MustCompile(`^script-(baseline|classify|compare|gate|maintenance|plan|rank|verdict)[_.]?`)
 
 func repositoryRoot(t *testing.T) string {
 	root, err := filepath.Abs("../..")

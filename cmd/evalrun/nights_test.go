@@ -201,7 +201,7 @@ func TestANightThatIsNotKeptIsNoPass(t *testing.T) {
 func TestARunThatIsNoNightIsJudgedAsEver(t *testing.T) {
 	t.Parallel()
 	b, v := newNights(t, 3, 10)
-	v.pass[3] = 0
+	v.change(func() { v.pass[3] = 0 })
 	b.exits(1, "run", "suite.yaml", "-q")
 	b.says("NO NIGHT  this run is no night: it does not fit label:nightly, give the nightly runs --label nightly")
 	b.exits(0, "run", "suite.yaml", "-q", "--label", "nightly", "--case", "c1")

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -56,30 +55,6 @@ func soakTrials(t *testing.T) (n int, long bool) {
 	expect.OK(t, err)
 	return n / 4 * 4, true
 }
-
-// plainProgram is evalrun without the race detector, whose shadow memory would drown what is measured and limited. It is also for
-// tests that start hundreds of processes to see what they print and write.
-func plainProgram(t *testing.T) string {
-	t.Helper()
-	path, err := built()
-	expect.OK(t, err)
-	return path
-}
-
-var built = sync.OnceValues(func() (path string, err error) {
-	dir, err := os.MkdirTemp("", "evalrun-built-")
-	if err != nil {
-		return "", err
-	}
-	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
-	path = filepath.Join(dir, "evalrun")
-	build := exec.Command("go", "build", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // soak is a folder with a suite, an emulator that serves it, and the program under test.
 type soak struct {

@@ -32,16 +32,6 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// program is this test binary under the name by which it is evalrun.
-func program(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	expect.OK(t, err)
-	path := filepath.Join(t.TempDir(), "evalrun")
-	expect.OK(t, os.Symlink(self, path))
-	return path
-}
-
 // tortureSuite has enough trials to last for all kills.
 const tortureSuite = `version: 1
 name: s

@@ -32,7 +32,9 @@ type pkg struct {
 
 // compiled lists every package that is compiled into the module. It is listed once, since that takes a second.
 var compiled = sync.OnceValues(func() (all []pkg, err error) {
-	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Doc,Dir,Export,GoFiles,Imports", module+"...").Output()
+	list := exec.Command("go", "list", "-trimpath", "-export", "-deps", "-json=ImportPath,Doc,Dir,Export,GoFiles,Imports", module+"...")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0") // and -trimpath: packages that make build compiled are not compiled again
+	out, err := list.Output()
 	for dec := json.NewDecoder(bytes.NewReader(out)); err == nil; {
 		var p pkg
 		if err = dec.Decode(&p); err == nil {
