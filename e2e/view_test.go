@@ -140,6 +140,30 @@ func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 	b.own(s)
 }
 
+// The list and the page of a run that waits for its batches say how many calls wait, and what collects them.
+func TestTheViewerSaysWhatARunWaitsFor(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(5)
+	run.ID, run.Plan.Trials = "20260101-000000-night", run.Plan.Trials+3
+	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	expect.OK(t, err)
+	for r := range trials {
+		expect.OK(t, w.Append(r))
+	}
+	expect.OK(t, w.WriteIntent(&journal.Intent{Key: "k", At: run.StartedAt, Items: []string{"a", "b", "c"}}))
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndWaiting}))
+	s := serve(t)
+	b := openAt(t, s.URL, 1280, 1000, "light")
+	for _, want := range []string{"Waiting", "3 calls in 1 batch", fmt.Sprintf("%d of %d", run.Plan.Trials-3, run.Plan.Trials)} {
+		expect.Contains(t, "the list", evaluate[string](b, `document.querySelector('.runs tbody').innerText`), want)
+	}
+	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
+	for _, want := range []string{"Waiting", "evalrun resume " + run.ID + " collects the answers."} {
+		expect.Contains(t, "the page", evaluate[string](b, `document.getElementById('main').innerText`), want)
+	}
+	b.own(s)
+}
+
 // A run in progress grows on the page, in the order of its plan, and says when it has ended.
 func TestTheViewerShowsARunGrow(t *testing.T) {
 	t.Chdir(t.TempDir())
