@@ -89,6 +89,31 @@ func TestBatchesThatAreGone(t *testing.T) {
 	expect.Same(t, "live calls are made", again > all, true)
 }
 
+// A submission whose reply is lost is found again: by its key, or, where the service keeps none, by what its results are for.
+func TestBatchesWhoseSubmissionIsLost(t *testing.T) {
+	for protocol := range batchProtocols {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := &batchService{loses: true, polls: 3}
+			b := newBox(t, s, nil)
+			b.env = append(b.env, "V_API_KEY=k")
+			b.write("suite.yaml", plainBatchSuite(protocol, b.url))
+			b.exits(5, "run", "suite.yaml", "--batch", "--out", "run")
+			b.says("it is not known whether the service `v` has the batch")
+			if protocol == "anthropic" {
+				b.says("has 1 batch that may be of this run")
+				b.exits(5, "resume", "run", "--live")
+				b.says("--live is refused while it is not known which batches the service has")
+			} else {
+				b.says("found the batch")
+			}
+			b.exits(0, "resume", "run", "--wait")
+			all, extra := s.all()
+			expect.Same(t, "items, and items twice", [2]int{all, extra}, [2]int{3, 0})
+		})
+	}
+}
+
 // A run that stops early pays for the batches before the stop.
 func TestBatchesGrowUntilAnEarlyStop(t *testing.T) {
 	t.Parallel()

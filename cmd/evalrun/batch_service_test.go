@@ -22,6 +22,8 @@ type batchService struct {
 	// spoil may change what becomes of the items of a batch, by their place; nil: all are answered.
 	spoil func(batch, item int) string
 	says  string // instead of an answer
+	polls int    // how often a batch is asked for before it has ended, once by default
+	loses bool   // the reply to the first submission is lost, after the batch was made
 
 	mu      sync.Mutex
 	files   [][]byte
@@ -42,9 +44,6 @@ type servedItem struct {
 	says  string
 }
 
-// open is how often a batch is asked for before it has ended.
-const open = 1
-
 func (s *batchService) pause() {
 	if s.slow > 0 {
 		time.Sleep(rand.N(s.slow))
@@ -62,8 +61,20 @@ func (s *batchService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, reply := s.answer(r, body)
 	s.mu.Unlock()
 	s.pause()
+	if lost := s.lost(); lost {
+		panic(http.ErrAbortHandler)
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(reply)
+}
+
+// lost reports whether the reply to a submission is to be lost.
+func (s *batchService) lost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.loses && len(s.batches) > 0
+	s.loses = s.loses && !lost
+	return lost
 }
 
 func encoded(v any) (int, []byte) {
@@ -218,7 +229,7 @@ func (s *batchService) generative() bool {
 
 // show is what a vendor says of a batch.
 func (s *batchService) show(b *servedBatch) object {
-	over := b.asked > open
+	over := b.asked > max(1, s.polls)
 	switch b.kind {
 	case "anthropic":
 		out := object{"id": b.id, "type": "message_batch", "created_at": b.created.UTC().Format(time.RFC3339), "processing_status": "in_progress"}
