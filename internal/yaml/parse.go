@@ -24,7 +24,7 @@ const (
 	maxDepth      = 64
 	maxAliasNodes = 100_000 // nodes reached through aliases, over all expansions
 	maxKeys       = 10_000  // in one mapping
-	maxEntries    = 190_000 // lines and commas of a file, which bound its values before they are parsed
+	maxEntries    = 190_000 // lines and commas of a file outside of block texts, which bound its values before they are parsed
 )
 
 type doc struct {
@@ -46,8 +46,8 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	if n := len(src); n > MaxFileBytes {
 		return fail(tooLong, "the file has %d bytes; at most %d are read", n, MaxFileBytes)
 	}
-	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")); n > maxEntries {
-		return fail(tooLong, "the file has %d lines and commas; at most %d are read", n, maxEntries)
+	if n := entries(src); n > maxEntries {
+		return fail(tooLong, "the file has %d lines and commas outside of block texts; at most %d are read", n, maxEntries)
 	}
 	d := &doc{file: file, src: src, diags: diags}
 	src = withoutDirective(src)
