@@ -71,8 +71,11 @@ type Waiting struct {
 	Batches int `json:"batches"`
 }
 
-// String is in words.
+// String is in words. A run that was killed between two rounds waits for no batch, and has calls to submit.
 func (w Waiting) String() string {
+	if w.Batches == 0 {
+		return "further calls"
+	}
 	return diag.Count(w.Calls, "call") + " in " + diag.Count(w.Batches, "batch")
 }
 

@@ -62,7 +62,7 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		"killed":                       {"f", 1, nil, false, "interrupted", "killed", new(0.0)},
 		"interrupted":                  {"p", 2, &eval.End{Reason: eval.EndInterrupted}, false, "interrupted", "interrupted", new(1.0)},
 		"out of budget":                {"ps", 2, &eval.End{Reason: eval.EndBudget}, false, "incomplete", "budget", new(1.0)},
-		"waiting":                      {"p", 2, &eval.End{Reason: eval.EndWaiting}, false, "incomplete", "0 calls in 0 batches", new(1.0)},
+		"waiting":                      {"p", 2, &eval.End{Reason: eval.EndWaiting}, false, "incomplete", "further calls", new(1.0)},
 		"with trials that are missing": {"p", 2, completed(), false, "incomplete", "completed", new(1.0)},
 		"without judged trials":        {"ss", 2, completed(), false, "incomplete", "completed", nil},
 		"running":                      {"p", 2, nil, true, "in progress", "", new(1.0)},
