@@ -26,8 +26,10 @@ SHARING  := encoding/json encoding/xml math/big github.com/itchyny/gojq github.c
 RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0') \
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 # Packages whose tests compute, or read large files, in one goroutine: the detector would see nothing, in six times the CPU. Where they
-# do share out work, it watches: the outlook of compare here, the programs that write prompts in scripts of cmd/evalrun.
-ALONE    := compare internal/dataset suite
+# do share out work, it watches: the outlook of compare; programs, schemas and selections of scorers; and, in scripts of cmd/evalrun,
+# the programs that write prompts.
+ALONE    := compare internal/dataset scorers suite
+SHARED   := Outlook|Exec|Program|Schema|Concurrently
 WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
@@ -66,10 +68,10 @@ demo:
 	@echo
 	@echo "The demo is done. The page is $(OUT)/report.html; $(OUT)/table.txt has a line per suite."
 
-# All tests, with the race detector, which needs a C compiler.
+# All tests; the race detector, where it watches, needs a C compiler.
 test: compiler xmllint browser curl bubblewrap
 	$(WATCHED) $(filter-out $(addprefix github.com/evalrun/evalrun/,$(ALONE)),$(shell $(GO) list ./...))
-	$(WATCHED) -run Outlook ./compare
+	$(WATCHED) -run '$(SHARED)' ./compare ./scorers
 	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m $(addprefix ./,$(ALONE))
 	cd fleet && $(WATCHED) ./...
 	cd e2e && $(WATCHED) ./...
