@@ -58,12 +58,16 @@ type OpenBatch struct {
 }
 
 type batches struct {
+	any        bool         // the run has submitted some
 	open       []*OpenBatch // in the order of their intents
 	unanswered int          // items of those that are collected, since the run last ended without waiting
 }
 
 // OpenBatches are the batches whose replies are not all in the run file, the oldest first.
 func (d *Document) OpenBatches() []*OpenBatch { return d.batches.open }
+
+// InBatches reports whether calls of the run went into batches, of which a kill repeats none.
+func (d *Document) InBatches() bool { return d.batches.any || d.Run.Options().Batch }
 
 // Waiting counts the calls that have no reply yet because it comes with a batch, and the batches.
 type Waiting struct {
@@ -124,6 +128,7 @@ func (d *Document) intent(data []byte) error {
 	if err := wirejson.DecodeAnyCase(data, &b.Intent); err != nil {
 		return err
 	}
+	d.batches.any = true
 	d.batches.open = append(d.batches.open, b)
 	return nil
 }

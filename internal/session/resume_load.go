@@ -254,7 +254,7 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 			r.workers = j.MostAtOnce(&settings.Limits)
 		}
 	}
-	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 && !r.Options.Batch {
+	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 && !r.doc.InBatches() {
 		s.Spent.Attempts += r.workers // calls that were in progress may have been sent, and the file does not list them
 	}
 	for model, u := range r.doc.Unpriced {

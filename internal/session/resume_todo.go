@@ -74,7 +74,7 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*remainder, error) {
 	if r.Options.NoContent { // what waited cannot be used
 		todo.Restarted += todo.doc.PendingCalls()
 	}
-	if todo.doc.End == nil && !r.Options.Batch {
+	if todo.doc.End == nil && !todo.doc.InBatches() {
 		todo.Twice = min(r.Workers(), todo.calls())
 	}
 	todo.Twice += todo.Restarted
