@@ -136,6 +136,9 @@ func (s ShowOptions) notFound(doc *journal.Document) error {
 			strings.Join(s.Arms, " or "),
 		)
 	}
+	if waits := doc.Waits(); waits != nil {
+		return eval.BadInput("the run has no answer to %q yet: it waits for %s; `evalrun resume` collects them", s.Case, waits)
+	}
 	return eval.BadInput("the run has no case %q%s", s.Case, nearestCase(doc, s.Case))
 }
 
