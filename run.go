@@ -240,6 +240,9 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	}
 	if broken != nil {
 		result.Exit = eval.WorstCode(result.Exit, eval.CodeOf(broken))
+		if eval.CodeOf(broken) == eval.CodeBadInput { // nothing was sent
+			result.Exit = eval.CodeBadInput
+		}
 	}
 	return result, errors.Join(broken, err)
 }

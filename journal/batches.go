@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -58,10 +59,30 @@ type OpenBatch struct {
 }
 
 type batches struct {
-	any        bool         // the run has submitted some
-	open       []*OpenBatch // in the order of their intents
-	unanswered int          // items of those that are collected, since the run last ended without waiting
+	any        bool             // the run has submitted some
+	ids        []string         // of all that the service has, also of those that are collected
+	open       []*OpenBatch     // in the order of their intents
+	repeated   map[trialID]bool // trials with a result that are sent again
+	unanswered int              // items of those that are collected, since the run last ended without waiting
 }
+
+// againLine is a trial with a result that waits for another one.
+type againLine struct {
+	ID string `json:"id"`
+}
+
+// WriteAgain writes that a trial with a result waits for the reply to another call.
+func (w *Writer) WriteAgain(id string) error { return w.write(againKind, againLine{id}) }
+
+func (b *batches) again(id string) {
+	if b.repeated == nil {
+		b.repeated = map[trialID]bool{}
+	}
+	b.repeated[newTrialID(id)] = true
+}
+
+// WaitsAgain reports whether a trial with a result waits for the reply to another call.
+func (d *Document) WaitsAgain(id string) bool { return d.batches.repeated[newTrialID(id)] }
 
 // OpenBatches are the batches whose replies are not all in the run file, the oldest first.
 func (d *Document) OpenBatches() []*OpenBatch { return d.batches.open }
@@ -94,6 +115,9 @@ func (d *Document) Waits() *Waiting {
 	}
 	return w
 }
+
+// BatchIDs are the ids of all batches of the run so far.
+func (d *Document) BatchIDs() []string { return d.batches.ids }
 
 // Unanswered is how many items of batches have no answer, for a reason that may pass, since the run last ended without waiting.
 func (d *Document) Unanswered() int { return d.batches.unanswered }
@@ -139,6 +163,9 @@ func (d *Document) batch(data []byte) error {
 		return err
 	}
 	d.batches.unanswered += now.Unanswered
+	if now.ID != "" && !slices.Contains(d.batches.ids, now.ID) {
+		d.batches.ids = append(d.batches.ids, now.ID)
+	}
 	for i, b := range d.batches.open {
 		if b.Key != now.Key {
 			continue

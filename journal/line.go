@@ -55,6 +55,7 @@ const (
 	notRunKind    = "notRun"
 	intentKind    = "intent"
 	batchKind     = "batch"
+	againKind     = "again"
 )
 
 const (

@@ -177,6 +177,12 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		return d.intent(data)
 	case batchKind:
 		return d.batch(data)
+	case againKind:
+		record, err := decoded[againLine](data)
+		if err == nil {
+			d.batches.again(record.ID)
+		}
+		return err
 	}
 	return nil
 }
@@ -230,6 +236,7 @@ func (d *Document) stopped(data []byte) error {
 func (d *Document) trial(length int, at int64) {
 	r := &d.file.trial
 	d.End = nil // a resumed run
+	delete(d.batches.repeated, r.id)
 	d.sessions.answered(r)
 	d.spendOn(r)
 	var f flags

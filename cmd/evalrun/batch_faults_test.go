@@ -83,7 +83,11 @@ func TestBatchesThatAreGone(t *testing.T) {
 	b.says("it was submitted with another key")
 	all, _ := s.all()
 	expect.Same(t, "items", all, 3)
+	b.exits(4, "resume", "run", "--live") // with the other key the batch may be there
+	all, _ = s.all()
+	expect.Same(t, "items", all, 3)
 	// --live pays again, at the user's word: the stand-in refuses live calls
+	b.env = append(b.env, "V_API_KEY=k")
 	b.exits(4, "resume", "run", "--live")
 	again, _ := s.all()
 	expect.Same(t, "live calls are made", again > all, true)
@@ -102,7 +106,7 @@ func TestBatchesWhoseSubmissionIsLost(t *testing.T) {
 			b.says("it is not known whether the service `v` has the batch")
 			if protocol == "anthropic" {
 				b.says("has 1 batch that may be of this run")
-				b.exits(5, "resume", "run", "--live")
+				b.exits(2, "resume", "run", "--live")
 				b.says("--live is refused while it is not known which batches the service has")
 			} else {
 				b.says("found the batch")
@@ -110,6 +114,41 @@ func TestBatchesWhoseSubmissionIsLost(t *testing.T) {
 			b.exits(0, "resume", "run", "--wait")
 			all, extra := s.all()
 			expect.Same(t, "items, and items twice", [2]int{all, extra}, [2]int{3, 0})
+		})
+	}
+}
+
+// A judge whose replies do not count is asked twice, as in a live run, and not by every resume.
+func TestBatchesAskAJudgeTwice(t *testing.T) {
+	t.Parallel()
+	s := &batchService{ruling: "garbage"}
+	b := batchBox(t, s, "anthropic", 1)
+	b.exits(4, "run", "suite.yaml", "--batch", "--wait", "--out", "run")
+	all, extra := s.all()
+	expect.Same(t, "items, and items twice", [2]int{all, extra}, [2]int{7, 0}) // an answer, two turns, and two questions about each
+}
+
+// What is sent again in a batch is collected by a plain resume, whatever sent it.
+func TestBatchesCollectWhatWasSentAgain(t *testing.T) {
+	for _, protocol := range []string{"openai", "anthropic"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := &batchService{spoil: func(batch, item int) string {
+				if batch == 0 && item == 1 {
+					return "refused"
+				}
+				return ""
+			}}
+			b := newBox(t, s, nil)
+			b.env = append(b.env, "V_API_KEY=k")
+			b.write("suite.yaml", plainBatchSuite(protocol, b.url))
+			b.exits(5, "run", "suite.yaml", "--batch", "--out", "run")
+			b.exits(4, "resume", "run", "--wait")
+			b.exits(5, "resume", "run", "--errors")
+			b.exits(5, "resume", "run")
+			b.exits(0, "resume", "run")
+			all, _ := s.all()
+			expect.Same(t, "items", all, 4)
 		})
 	}
 }

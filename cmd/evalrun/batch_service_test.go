@@ -22,8 +22,10 @@ type batchService struct {
 	// spoil may change what becomes of the items of a batch, by their place; nil: all are answered.
 	spoil func(batch, item int) string
 	says  string // instead of an answer
-	polls int    // how often a batch is asked for before it has ended, once by default
-	loses bool   // the reply to the first submission is lost, after the batch was made
+	// ruling is what judges say instead of passing the answer.
+	ruling string
+	polls  int  // how often a batch is asked for before it has ended, once by default
+	loses  bool // the reply to the first submission is lost, after the batch was made
 
 	mu      sync.Mutex
 	files   [][]byte
@@ -42,6 +44,8 @@ type servedItem struct {
 	Body  json.RawMessage
 	fault string
 	says  string
+	// ruling is the answer of a judge.
+	ruling string
 }
 
 func (s *batchService) pause() {
@@ -121,6 +125,7 @@ func (s *batchService) add(b *servedBatch) *servedBatch {
 	for i := range b.items {
 		s.count(string(b.items[i].Body))
 		b.items[i].says = cmp.Or(s.says, "an answer")
+		b.items[i].ruling = cmp.Or(s.ruling, `{"reason":"fine","score":1}`)
 		if s.spoil != nil {
 			b.items[i].fault = s.spoil(len(s.batches), i)
 		}
@@ -296,7 +301,7 @@ func (s *batchService) content(id string) (int, []byte) {
 // text is the answer to an item.
 func (i *servedItem) text() string {
 	if strings.Contains(string(i.Body), "You are") {
-		return `{"reason":"fine","score":1}`
+		return i.ruling
 	}
 	return i.says
 }

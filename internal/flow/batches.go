@@ -39,6 +39,7 @@ type Batches struct {
 	mu       sync.Mutex
 	outgoing []*outgoing
 	open     []*incoming
+	past     map[string]bool // ids of all batches of the run that are known
 	items    map[string]item
 	unused   int // replies that no call has got yet
 }
@@ -79,6 +80,7 @@ type incoming struct {
 	state   *wire.BatchState       // nil until it has ended
 	replies *os.File               // each with its length before it
 	failed  map[string]*eval.Error // by item
+	lost    bool                   // the service does not have it
 	said    string                 // of its state, for people
 	held    bool                   // a reply is needed again: other texts to embed with it wait
 	whole   bool                   // all replies came
@@ -99,7 +101,7 @@ func NewBatches(cfg BatchesConfig) *Batches {
 	if len(cfg.Services) == 0 {
 		return nil
 	}
-	return &Batches{cfg: cfg, items: map[string]item{}}
+	return &Batches{cfg: cfg, past: map[string]bool{}, items: map[string]item{}}
 }
 
 // Under has a limiter keep the budgets of the calls.
@@ -109,9 +111,12 @@ func (b *Batches) Under(l *Limiter) {
 	}
 }
 
-// Open takes over the batches of a run, which are not collected.
-func (b *Batches) Open(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch) {
+// Open takes over the batches of a run that are not collected. past are the ids of all.
+func (b *Batches) Open(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch, past []string) {
 	b.run, b.dir, b.journal = run.ID, dir, w
+	for _, id := range past {
+		b.past[id] = true
+	}
 	for _, one := range known {
 		in := &incoming{OpenBatch: one, first: firstOf(&one.Intent), left: reservedOf(&one.Intent)}
 		b.limiter.Reserved(in.left)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -39,17 +40,19 @@ func (b *Batches) poll(ctx context.Context) (open int, err error) {
 		if in.whole {
 			continue
 		}
-		if _, err := b.find(ctx, in); err != nil {
+		switch lost, err := b.find(ctx, in); {
+		case err != nil:
 			return 0, err
-		}
-		if in.ID == "" {
+		case lost:
+			continue
+		case in.ID == "":
 			open++
 			continue
 		}
 		if err := b.ask(ctx, in); err != nil {
 			return 0, err
 		}
-		if !in.whole {
+		if !in.whole && !in.lost {
 			open++
 		}
 	}
@@ -68,13 +71,10 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 	})
 	switch e := eval.AsError(err); {
 	case e == nil:
-	case e.Status == 404 && b.cfg.Live:
-		b.cfg.Notice(fmt.Sprintf("%s does not have the batch %s any more; its calls are sent again", service.Peer, in.ID))
-		return b.lose(in)
-	case e.Status == 404:
-		return b.unknown(service, in)
+	case e.Status == http.StatusNotFound:
+		return b.gone(service, in, "the batch "+in.ID)
 	case e.Kind == eval.KindAuth:
-		return e
+		return refused(e, in)
 	default:
 		b.cfg.Notice(fmt.Sprintf("%s does not say how far the batch %s is: %s", service.Peer, in.ID, e))
 		return nil
@@ -91,12 +91,26 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 	return b.fetch(ctx, service, in)
 }
 
-func (b *Batches) unknown(service *BatchService, in *incoming) error {
-	why := "it was deleted, or belongs to another project"
-	if in.Caller != b.caller(service) {
-		why = "it was submitted with another key: use the same key"
+// refused is the error by which a service refuses the caller.
+func refused(e *eval.Error, in *incoming) error {
+	own := *e
+	own.Service, own.Model = in.Service, in.Model
+	return &own
+}
+
+// gone gives up what a service does not have any more if the user says so: its calls are paid again.
+func (b *Batches) gone(service *BatchService, in *incoming, what string) error {
+	switch {
+	case in.Caller != b.caller(service):
+		return eval.Incomplete("%s does not know %s: it was submitted with another key: use the same key", service.Peer, what)
+	case b.cfg.Live:
+		b.cfg.Notice(fmt.Sprintf("%s does not have %s any more; its calls are sent again", service.Peer, what))
+		return b.lose(in)
 	}
-	return eval.Incomplete("%s does not know the batch %s: %s; `evalrun resume --live` pays for its calls again", service.Peer, in.ID, why)
+	return eval.Incomplete(
+		"%s does not know %s: it was deleted, or belongs to another project; `evalrun resume --live` pays for its calls again",
+		service.Peer, what,
+	)
 }
 
 // fetch reads the replies of a batch that has ended into a file.
@@ -116,7 +130,9 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 	for reply, err := range service.Replies(ctx, in.first, in.state) {
 		if err != nil {
 			in.whole = false
-			b.cfg.Notice(fmt.Sprintf("the results of the batch %s are not complete: %s", in.ID, err))
+			if err := b.cut(service, in, eval.AsError(err)); err != nil || in.lost {
+				return err
+			}
 			break
 		}
 		if err := b.take(&r, reply); err != nil {
@@ -131,6 +147,18 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 	b.unused = b.countUnused()
 	b.odd(in, r.strange, "that the run did not send; they are not used")
 	b.odd(in, r.twice, "that it had answered already; the first answers count")
+	return nil
+}
+
+// cut says that results ended with an error. It returns one where the others will not come.
+func (b *Batches) cut(service *BatchService, in *incoming, e *eval.Error) error {
+	switch {
+	case e.Status == http.StatusNotFound:
+		return b.gone(service, in, "the results of the batch "+in.ID)
+	case e.Kind == eval.KindAuth:
+		return refused(e, in)
+	}
+	b.cfg.Notice(fmt.Sprintf("the results of the batch %s are not complete: %s", in.ID, e))
 	return nil
 }
 

@@ -2,8 +2,10 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -36,35 +38,39 @@ func (b *Batches) submit(ctx context.Context, out *outgoing) error {
 		return fmt.Errorf("a batch cannot be written down: %w", err)
 	}
 	for n := 1; ; n++ {
-		in, err := b.attempt(ctx, out)
+		in, why, err := b.attempt(ctx, out)
 		if err != nil {
 			return err
 		}
 		lost, err := b.find(ctx, in)
-		if err != nil || !lost || n == max(1, b.cfg.Retry.Attempts) {
+		switch {
+		case err != nil || !lost:
 			return err
+		case n == max(1, b.cfg.Retry.Attempts):
+			return why
 		}
+		b.limiter.Reserved(out.reserved)
 	}
 }
 
 // attempt submits a batch once, or several times as long as the service says that it does not take it. An error is the last
-// refusal. If the outcome is not known, the batch has no id.
-func (b *Batches) attempt(ctx context.Context, out *outgoing) (*incoming, error) {
+// refusal. If the outcome is not known, the batch has no id, and why says so.
+func (b *Batches) attempt(ctx context.Context, out *outgoing) (in *incoming, why, err error) {
 	service := b.cfg.Services[out.service]
-	in := &incoming{first: out.first, left: out.reserved, OpenBatch: &journal.OpenBatch{Intent: journal.Intent{
+	in = &incoming{first: out.first, left: out.reserved, OpenBatch: &journal.OpenBatch{Intent: journal.Intent{
 		Key: newKey(), At: time.Now().UTC().Format(time.RFC3339Nano), Service: out.service, Model: out.first.Model,
 		APIVersion: out.first.APIVersion, Caller: b.caller(service), Items: out.items,
 		Reserved: eval.Spent{Attempts: out.reserved.Calls, Tokens: out.reserved.Tokens, Money: out.reserved.Money},
 	}}}
 	if err := b.journal.WriteIntent(&in.Intent); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	batch := &wire.OutgoingBatch{
 		Key: in.Key, First: out.first, Items: len(out.items), Embeds: out.embeds, Size: out.size,
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(out.lines, 0, out.size)), nil },
 	}
 	unclear := false
-	err := Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
+	why = Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
 		state, err := service.Submit(ctx, batch)
 		if err == nil {
 			in.ID = state.ID
@@ -77,25 +83,20 @@ func (b *Batches) attempt(ctx context.Context, out *outgoing) (*incoming, error)
 		return &e
 	})
 	switch {
-	case err != nil && !unclear:
+	case why != nil && !unclear:
 		b.limiter.Release(out.reserved)
-		if e := b.journal.WriteBatch(&journal.Batch{Key: in.Key}); e != nil {
-			return nil, e
-		}
-		return nil, err
-	case err != nil:
-		b.cfg.Notice(fmt.Sprintf("it is not known whether %s has the batch: %s", service.Peer, err))
+		return nil, nil, errors.Join(why, b.journal.WriteBatch(&journal.Batch{Key: in.Key}))
+	case why != nil:
+		b.cfg.Notice(fmt.Sprintf("it is not known whether %s has the batch: %s", service.Peer, why))
 	default:
-		err = b.journal.WriteBatch(&journal.Batch{Key: in.Key, ID: in.ID})
+		b.past[in.ID] = true
 		b.cfg.Notice(fmt.Sprintf("submitted the batch %s with %s to %s", in.ID, diag.Count(len(in.Items), "call"), service.Peer))
-		if err != nil {
-			return nil, err
-		}
+		err = b.journal.WriteBatch(&journal.Batch{Key: in.Key, ID: in.ID})
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.add(in)
-	return in, nil
+	return in, why, err
 }
 
 // caller identifies who submits a batch without revealing the key.
@@ -115,7 +116,7 @@ func isUnclear(e *eval.Error) bool {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
 		return true
 	case eval.KindStatus:
-		return e.Status >= 500 && e.Status != 503 && e.Status != 529
+		return e.Status >= 500 // a gateway may say it of what the service goes on with
 	}
 	return false
 }
@@ -163,7 +164,7 @@ func (b *Batches) find(ctx context.Context, in *incoming) (lost bool, err error)
 			b.cfg.Notice(fmt.Sprintf("%s does not list its batches: %s", service.Peer, err))
 			return false, nil
 		case id != "":
-			in.ID = id
+			in.ID, b.past[id] = id, true
 			b.cfg.Notice(fmt.Sprintf("found the batch %s at %s", id, service.Peer))
 			return false, b.journal.WriteBatch(&journal.Batch{Key: in.Key, ID: id})
 		case candidates > 0:
@@ -181,6 +182,7 @@ func (b *Batches) find(ctx context.Context, in *incoming) (lost bool, err error)
 func (b *Batches) lose(in *incoming) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	in.lost = true
 	for i, one := range b.open {
 		if one == in {
 			b.open = append(b.open[:i], b.open[i+1:]...)
@@ -197,29 +199,27 @@ func (b *Batches) lose(in *incoming) error {
 // look looks for a batch by its key. Where the service keeps no keys, the ids in the results tell; candidates is how many may be
 // the one and have not ended.
 func (b *Batches) look(ctx context.Context, service *BatchService, in *incoming) (id string, candidates int, err error) {
-	since, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
+	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
 	err = Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
 		id, candidates = "", 0
-		for state, err := range service.List(ctx, in.first, since) {
-			if err != nil {
-				return err
-			}
+		for state, err := range service.List(ctx, in.first, time.Time{}) { // neither its order nor its clock is relied on
 			switch {
-			case state.Key == in.Key:
+			case err != nil:
+				return err
+			case service.KeepsKeys() && state.Key == in.Key:
 				id = state.ID
 				return nil
-			case state.Key != "" || state.Items != 0 && state.Items != len(in.Items) || b.knows(state.ID):
-			default:
-				ours, over, err := b.isOurs(ctx, service, in, state.ID)
-				switch {
-				case err != nil:
-					return err
-				case ours:
-					id = state.ID
-					return nil
-				case !over:
-					candidates++
-				}
+			case service.KeepsKeys() || !b.mayBe(in, state, began):
+				continue
+			}
+			switch ours, err := b.isOurs(ctx, service, in, state.ID); {
+			case err != nil:
+				return err
+			case ours == yes:
+				id = state.ID
+				return nil
+			case ours == unknown:
+				candidates++
 			}
 		}
 		return nil
@@ -227,29 +227,53 @@ func (b *Batches) look(ctx context.Context, service *BatchService, in *incoming)
 	return id, candidates, err
 }
 
-func (b *Batches) knows(id string) bool {
-	for _, in := range b.open {
-		if in.ID == id {
-			return true
-		}
+// clocksDiffer is how far a service's clock may be behind this machine's.
+const clocksDiffer = time.Hour
+
+// mayBe reports whether a batch may be the one of an intent, by what a list says of it.
+func (b *Batches) mayBe(in *incoming, state *wire.BatchState, began time.Time) bool {
+	switch {
+	case state.Items != 0 && state.Items != len(in.Items), b.past[state.ID]:
+		return false
 	}
-	return false
+	return state.Created.IsZero() || state.Created.After(began.Add(-clocksDiffer))
 }
 
-// isOurs reports whether the results of a batch are for the items of an intent, and whether it is over, so that there are any.
-func (b *Batches) isOurs(ctx context.Context, service *BatchService, in *incoming, id string) (ours, over bool, err error) {
+// answer is the answer to a question.
+type answer int
+
+const (
+	unknown answer = iota
+	yes
+	no
+)
+
+// isOurs reports whether the results of a batch are for the items of an intent. It is not known before the batch has ended and has
+// results.
+func (b *Batches) isOurs(ctx context.Context, service *BatchService, in *incoming, id string) (answer, error) {
 	state, err := service.State(ctx, in.first, id)
 	if err != nil || state.Phase != wire.BatchEnded {
-		return false, false, err
+		return unknown, notGone(err)
 	}
+	found := unknown
 	for reply, err := range service.Replies(ctx, in.first, state) {
 		if err != nil {
-			return false, true, err
+			return found, notGone(err)
 		}
-		at, known := b.items[reply.Item]
-		return known && at.in == in, true, nil
+		if at, known := b.items[reply.Item]; known && at.in == in {
+			return yes, nil
+		}
+		found = no
 	}
-	return false, true, nil
+	return found, nil
+}
+
+// notGone is an error unless it says that something is not there any more.
+func notGone(err error) error {
+	if e := eval.AsError(err); e != nil && e.Status == http.StatusNotFound {
+		return nil
+	}
+	return err
 }
 
 // reservedOf is what an intent reserves.

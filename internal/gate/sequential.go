@@ -423,7 +423,8 @@ func (q *Sequential) Replay(d *journal.Document, settled func(journal.IndexedTri
 		if err != nil {
 			return err
 		}
-		if f.Outcome == eval.Skip || !settled(journal.IndexedTrial{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome, MayPass: f.MayPass}) {
+		t := journal.IndexedTrial{ID: f.ID, Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome, MayPass: f.MayPass}
+		if f.Outcome == eval.Skip || !settled(t) {
 			continue
 		}
 		if err := q.observe(ofFacts(f), out); err != nil { // its Quarantined is as of the same time

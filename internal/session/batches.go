@@ -152,13 +152,34 @@ func (s *Session) checkBatchGates(run *eval.Run) error {
 	return nil
 }
 
-// openBatchesOf has the batches of a run continue in its directory.
-func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch) error {
-	if s.batches == nil && len(known) > 0 {
-		return eval.BadInput("%s of the run are open, and it does not send batches any more: leave out what says so",
-			diag.Count(len(known), "batch"))
+// checkRounds refuses trials of several calls in batches where answers are not kept: each process would pay for the first call again.
+func (s *Session) checkRounds(p *runner.Plan) error {
+	if s.batches == nil || !s.Options.NoContent {
+		return nil
 	}
-	if s.batches == nil {
+	for t := range p.Trials() {
+		if t.MaxCalls() > 1 || len(t.Judges()) > 0 || len(t.References()) > 0 {
+			return eval.BadInput(
+				"--batch does not go with --no-content in %s: its calls go into batches one after another, and nothing keeps the first answer",
+				runner.Describe(&t.Trial),
+			)
+		}
+	}
+	return nil
+}
+
+// openBatchesOf has the batches of a run continue in its directory; doc is nil for a new one.
+func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, doc *journal.Document) error {
+	var open []*journal.OpenBatch
+	var past []string
+	if doc != nil {
+		open, past = doc.OpenBatches(), doc.BatchIDs()
+	}
+	switch {
+	case s.batches == nil && len(open) > 0:
+		return eval.BadInput("%s of the run are open, and it does not send batches any more: leave out what says so",
+			diag.Count(len(open), "batch"))
+	case s.batches == nil:
 		return nil
 	}
 	if s.emulator != nil {
@@ -166,14 +187,14 @@ func (s *Session) openBatchesOf(run *eval.Run, dir string, w *journal.Writer, kn
 			return eval.Incomplete("the emulator's batches cannot be kept: %w", err)
 		}
 	}
-	s.batches.Open(run, dir, w, known)
+	s.batches.Open(run, dir, w, open, past)
 	return nil
 }
 
 // settleBatches finds out what the services have of the batches of a run that is resumed. While that is not known, nothing is sent
 // at once that may be in a batch.
 func (s *Session) settleBatches(ctx context.Context, doc *journal.Document, dir string, w *journal.Writer) error {
-	if err := s.openBatchesOf(&doc.Run, dir, w, doc.OpenBatches()); err != nil {
+	if err := s.openBatchesOf(&doc.Run, dir, w, doc); err != nil {
 		return err
 	}
 	unclear, err := s.batches.Settle(ctx)
@@ -220,6 +241,9 @@ func (c *consumer) collect(ctx context.Context) bool {
 func (c *consumer) waits(r *eval.Result, halt runner.Halt) bool {
 	if _, waits := halt.(runner.Waits); waits {
 		c.waiting++
+		if c.again != nil && c.again(&r.Trial) {
+			c.kept(c.journal.WriteAgain(r.ID))
+		}
 		return true
 	}
 	needless := c.part != nil && r.Outcome() == eval.Skip

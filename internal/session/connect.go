@@ -390,6 +390,9 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
+	if err := s.checkRounds(p); err != nil {
+		return nil, err
+	}
 	if s.answers != nil {
 		if err := s.answers.Check(p); err != nil {
 			return nil, err

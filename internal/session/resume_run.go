@@ -48,7 +48,8 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.Counts}, early: early}
 	c.part, c.unanswered = c.partOf(todo.IsSettled), doc.Unanswered()
 	from, rescored := s.Settings.Rescored()
-	c.earlier = runner.EarlierRuns{Replies: todo.Replies(), RepeatUseless: !rescored || from.AskJudges, Reader: s.reader()}
+	c.earlier = runner.EarlierRuns{Replies: todo.Replies(), Reader: s.reader()}
+	c.earlier.RepeatUseless = todo.repeatsUseless(!rescored || from.AskJudges)
 	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
 		if todo.IsSettled(t) {
 			return runner.SettledTrial{}
@@ -64,6 +65,7 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 		return known
 	}
 	c.last = todo.Failed
+	c.again = func(t *eval.Trial) bool { return todo.hasError(t) && !doc.WaitsAgain(t.ID) }
 	s.moved(doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.limiter.Spent()}
 	s.retries.enter(running)

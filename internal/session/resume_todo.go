@@ -108,6 +108,9 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
+		if todo.doc.WaitsAgain(k.ID) {
+			return false
+		}
 		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
 		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits() && (!k.MayPass || todo.mayStop))
 	}
@@ -234,9 +237,17 @@ func (todo *remainder) answer(k trialSoFar) (result *eval.Result, turns []eval.A
 }
 
 // Failed reports whether a trial has failed before and is sent again, so that new ones come first.
-func (todo *remainder) Failed(t *runner.Planned) bool {
-	k, ok := todo.find(t)
-	return ok && k.Outcome == eval.Err
+func (todo *remainder) Failed(t *runner.Planned) bool { return todo.hasError(&t.Trial) }
+
+func (todo *remainder) hasError(t *eval.Trial) bool {
+	place, ok := gate.FindTrial(todo.doc, t)
+	return ok && todo.doc.Indexed(place).Outcome == eval.Err
+}
+
+// repeatsUseless reports whether a question is sent again whose reply does not count. In batches each reply is of an earlier process,
+// so that it would be sent by every resume.
+func (todo *remainder) repeatsUseless(asks bool) bool {
+	return asks && (!todo.doc.InBatches() || todo.run.Options.RetryErrors)
 }
 
 // Replies yields the replies so far of judges.

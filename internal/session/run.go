@@ -192,12 +192,13 @@ type consumer struct {
 	end        eval.End
 	halting    sync.Mutex // held while the run is being stopped
 	failures   int
-	needless   []eval.Result // of trials that no batch needs, as far as is known before the last batch
-	waiting    int           // trials that have no result since a reply comes with a batch
-	unanswered int           // calls of collected batches that have no answer, for a reason that may pass
-	moved      bool          // there are replies of batches, or results
-	late       bool          // batches that were waited for are not over
-	cut        bool          // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
+	again      func(*eval.Trial) bool // whether a trial has an error and is sent again, which is not written down yet
+	needless   []eval.Result          // of trials that no batch needs, as far as is known before the last batch
+	waiting    int                    // trials that have no result since a reply comes with a batch
+	unanswered int                    // calls of collected batches that have no answer, for a reason that may pass
+	moved      bool                   // there are replies of batches, or results
+	late       bool                   // batches that were waited for are not over
+	cut        bool                   // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
 	broken     error
 }
 

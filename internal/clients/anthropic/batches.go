@@ -18,6 +18,9 @@ var _ wire.Batcher = (*Client)(nil)
 // batches is where batches are, below the base address.
 const batches = path + "/batches"
 
+// KeepsKeys reports whether the vendor keeps the keys of batches.
+func (c *Client) KeepsKeys() bool { return false }
+
 // Bounds are what one batch may hold: a little less than the 256 MB of the vendor.
 func (c *Client) Bounds() wire.BatchBounds {
 	return wire.BatchBounds{Items: 100_000, Bytes: 240_000_000}

@@ -21,6 +21,9 @@ import (
 
 var _ wire.EmbedBatcher = (*Client)(nil)
 
+// KeepsKeys reports whether the vendor keeps the keys of batches.
+func (c *Client) KeepsKeys() bool { return true }
+
 // Bounds are what one batch may hold. The vendor takes 20 MB inside a request.
 func (c *Client) Bounds() wire.BatchBounds { return wire.BatchBounds{Items: 10_000, Bytes: 19_000_000} }
 

@@ -22,6 +22,9 @@ var (
 	_ wire.Batcher      = (*ResponsesClient)(nil)
 )
 
+// KeepsKeys reports whether the vendor keeps the keys of batches.
+func (c common) KeepsKeys() bool { return true }
+
 // Bounds are what one batch may hold: a little less than the 200 MB of the vendor.
 func (c common) Bounds() wire.BatchBounds { return wire.BatchBounds{Items: 50_000, Bytes: 190_000_000} }
 

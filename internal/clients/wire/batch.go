@@ -64,6 +64,8 @@ type BatchBounds struct {
 type Batcher interface {
 	// Bounds are what one batch may hold.
 	Bounds() BatchBounds
+	// KeepsKeys reports whether the vendor keeps the keys of batches.
+	KeepsKeys() bool
 	// Item is a call as a line of a batch, without a line break. id has at most 64 letters, digits, - and _.
 	Item(id string, call *eval.Call) ([]byte, error)
 	// Submit sends a batch, once.
