@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
@@ -71,7 +70,7 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 	})
 	switch e := eval.AsError(err); {
 	case e == nil:
-	case e.Status == http.StatusNotFound:
+	case e.Status == notFound:
 		return b.gone(service, in, "the batch "+in.ID)
 	case e.Kind == eval.KindAuth:
 		return refused(e, in)
@@ -153,7 +152,7 @@ func (b *Batches) fetch(ctx context.Context, service *BatchService, in *incoming
 // cut says that results ended with an error. It returns one where the others will not come.
 func (b *Batches) cut(service *BatchService, in *incoming, e *eval.Error) error {
 	switch {
-	case e.Status == http.StatusNotFound:
+	case e.Status == notFound:
 		return b.gone(service, in, "the results of the batch "+in.ID)
 	case e.Kind == eval.KindAuth:
 		return refused(e, in)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -268,9 +267,11 @@ func (b *Batches) isOurs(ctx context.Context, service *BatchService, in *incomin
 	return found, nil
 }
 
+const notFound = 404 // the HTTP status of what is not there any more
+
 // notGone is an error unless it says that something is not there any more.
 func notGone(err error) error {
-	if e := eval.AsError(err); e != nil && e.Status == http.StatusNotFound {
+	if e := eval.AsError(err); e != nil && e.Status == notFound {
 		return nil
 	}
 	return err
