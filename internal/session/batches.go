@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -287,7 +288,8 @@ func (c *consumer) submit(ctx context.Context) {
 	case waits && left.Calls > 0:
 		c.end.Reason = eval.EndWaiting
 		c.end.Message = fmt.Sprintf(
-			"%s in %s, due by %s", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"), left.Due.Format("2006-01-02 15:04 MST"),
+			"%s in %s, due by %s UTC", diag.Count(left.Calls, "call"), diag.Count(left.Batches, "batch"),
+			text.When(left.Due.Format(time.RFC3339Nano)),
 		)
 		c.session.continues = c.session.Options.Wait && !c.late
 	case whole:
