@@ -458,7 +458,7 @@ func (b *Batches) notUsed(in *incoming) *eval.Usage {
 	return sum
 }
 
-// Close drops what was not submitted, and gives back what was reserved for batches that are over.
+// Close drops what was not submitted, and the replies that were fetched.
 func (b *Batches) Close() {
 	if b == nil {
 		return
