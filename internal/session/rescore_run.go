@@ -47,6 +47,10 @@ func (s *Session) openRescored(from eval.FromRun) (*rescoredRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	if waits := doc.Waits(); waits != nil {
+		_ = doc.Close() // it was only read
+		return nil, eval.WithCode(eval.CodeWaiting, fmt.Errorf("the run %s waits for %s: `evalrun resume` collects them", from.Run, waits))
+	}
 	o := &rescoredRun{from: from, doc: doc, notice: s.Notice}
 	if err := s.admit(o); err != nil {
 		_ = doc.Close() // it was only read

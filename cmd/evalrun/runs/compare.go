@@ -37,10 +37,19 @@ type compareResult struct {
 	found   *compare.Comparison
 	rule    *eval.BaselineRule
 	verbose bool
+	waits   bool // one of the runs waits for its batches
 }
 
 // Exit returns the exit code of the comparison.
-func (c *compareResult) Exit() int { return gate.Exit(c.found, c.rule) }
+func (c *compareResult) Exit() int {
+	if c.waits {
+		return eval.CodeWaiting
+	}
+	return gate.Exit(c.found, c.rule)
+}
+
+// waiting reports whether one of two runs waits for its batches.
+func waiting(base, head *journal.Document) bool { return base.Waits() != nil || head.Waits() != nil }
 
 // Write writes the comparison for people.
 func (c *compareResult) Write(screen term.Screen) error {
@@ -76,7 +85,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	defer base.Close() //nolint:errcheck // only read
 	defer head.Close() //nolint:errcheck // only read
 	c, err := gate.CompareRead(base, head, what)
-	return &compareResult{c, rule, o.Verbose}, err
+	return &compareResult{c, rule, o.Verbose, waiting(base.Document, head.Document)}, err
 }
 
 func (f Folder) prefer(
@@ -100,7 +109,7 @@ func (f Folder) prefer(
 	}
 	defer judge.Close()
 	c, err := judge.Compare(ctx, what)
-	return &compareResult{c, rule, o.Verbose}, err
+	return &compareResult{c, rule, o.Verbose, waiting(base, head)}, err
 }
 
 // checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.
