@@ -108,11 +108,13 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		if todo.doc.WaitsAgain(k.ID) {
+		switch final := todo.doc.StopOf(k.Suite, k.Arm) != nil; { // its verdict rests on the trial
+		case final:
+			return true
+		case todo.doc.WaitsAgain(k.ID), todo.run.Options.RetryErrors:
 			return false
 		}
-		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
-		return final || !todo.run.Options.RetryErrors && (!todo.doc.Partial() || todo.doc.End.Waits() && (!k.MayPass || todo.mayStop))
+		return !todo.doc.Partial() || todo.doc.End.Waits() && (!k.MayPass || todo.mayStop)
 	}
 	return false
 }
