@@ -67,8 +67,11 @@ func notifyProgram(in rundir.Dir, name string) (path string, err error) {
 }
 
 // verdictBefore is the verdict that was the last until now: that of the newest run in the history with the same suites and labels,
-// which may be an earlier one of the run itself; "" for none.
-func verdictBefore(in rundir.Dir, run *eval.Run) string {
+// which may be an earlier one of the run itself; "" for none, and when no program wants to know.
+func (o *Options) verdictBefore(in rundir.Dir, run *eval.Run) string {
+	if o.Notify == "" { // reading the history takes longer than a run of one case
+		return ""
+	}
 	store, err := in.ReadHistory()
 	if err != nil || store == nil { // as if there were none; reading it tells elsewhere
 		return ""

@@ -233,7 +233,7 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 		o.emit(Problem{err})
 	}
 	gate.ApplyIn(in, doc)
-	before := verdictBefore(in, &doc.Run)
+	before := o.verdictBefore(in, &doc.Run)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if problem := o.notify(in, doc, before, session.KeyVariables()); problem != nil {
 		o.emit(Problem{problem})

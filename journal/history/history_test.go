@@ -1,6 +1,7 @@
 package history
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -300,4 +301,22 @@ func TestTrendUsesIndexes(t *testing.T) {
 		}
 		search(q, want, statement, args)
 	}
+}
+
+// A migration comes with the sum of the schema that it leads to.
+func TestSchemasAreThoseOfTheMigrations(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", ":memory:")
+	expect.OK(t, err)
+	defer db.Close() //nolint:errcheck // it was only in memory
+	db.SetMaxOpenConns(1)
+	var sums []string
+	for _, migration := range migrations {
+		_, err = db.Exec(migration)
+		expect.OK(t, err)
+		schema, err := schemaOf(db)
+		expect.OK(t, err)
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256([]byte(schema))))
+	}
+	expect.Same(t, "sums of schemas", sums, schemas)
 }
