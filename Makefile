@@ -33,7 +33,7 @@ SHARED   := Outlook|Exec|Program|Schema|Concurrently
 WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl bubblewrap
+.PHONY: build fleet fleet-test demo check test lint bench bench-process bench-peers sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl bubblewrap
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -129,11 +129,19 @@ bench: build
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 	@sh test/startup.sh $(BIN)
 
-# The program as its users start it, next to a loop that a person would write by hand, each a process of its own. It fails when a ratio is
-# worse than the committed one by more than a tenth; ONLY names rows, LONG=1 adds a million trials.
+# The program as its users start it, next to a loop that a person would write by hand and the limit, each a process of its own. It fails
+# when a figure is worse than the committed one by more than a tenth. WRITE=1 commits today's instead, with the table and the plot of
+# docs/explanation/performance.md; ONLY names rows, or growth, and ROUNDS is 5.
 bench-process: build
 	$(GO) build -o bin/process ./test/process
-	bin/process -evalrun $(BIN) -ratios test/process/ratios.json $(if $(ONLY),-only '$(ONLY)') $(if $(LONG),-long)
+	CGO_ENABLED=0 $(GO) test -c -trimpath -o bin/evalrun.test ./cmd/evalrun
+	bin/process $(if $(ONLY),-only '$(ONLY)') $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(WRITE),-write)
+
+# The same suite through evalrun, a bare loop and promptfoo in turn, as a table of Markdown; needs node 20 and npm, and for the first time
+# 1.4 GB in bin/.peers. WRITE=1 writes it into docs/explanation/peers.md; ONLY names rows, and ROUNDS is 5.
+bench-peers: build
+	$(GO) build -o bin/process ./test/process
+	bin/process peers $(if $(ONLY),-only '$(ONLY)') $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(WRITE),-write)
 
 # Public client libraries of npm and of Go against the emulator; needs node and npm, and for the first time some minutes and 2 GB of
 # memory, to compile the vendors' Go libraries.

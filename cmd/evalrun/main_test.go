@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +28,16 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
 	_ = os.Setenv("CGO_ENABLED", "0")            // with -trimpath tests build as make build does: packages are compiled once
-	testscript.Main(cleaned{m}, map[string]func(){"evalrun": main, "toyagent": toyAgent})
+	testscript.Main(cleaned{m}, map[string]func(){"evalrun": main, "allocations": allocations, "toyagent": toyAgent})
+}
+
+// allocations is the program for test/process: at the end it prints how many objects were allocated.
+func allocations() {
+	code := mainCode()
+	var used runtime.MemStats
+	runtime.ReadMemStats(&used)
+	fmt.Println(used.Mallocs)
+	os.Exit(code)
 }
 
 // atEnd removes what tests share.

@@ -28,6 +28,8 @@ func command(args []string) error {
 			return serve(args[1:])
 		case "loop":
 			return loop(args[1:])
+		case "peers":
+			return peers(args[1:])
 		}
 	}
 	return compare(args)
@@ -37,11 +39,10 @@ func command(args []string) error {
 func compare(args []string) error {
 	set := flag.NewFlagSet("process", flag.ContinueOnError)
 	program := set.String("evalrun", "bin/evalrun", "the program")
+	counting := set.String("tests", "bin/evalrun.test", "the binary of the tests of cmd/evalrun, which counts allocations")
 	rounds := set.Int("rounds", 5, "how often each process runs, after a warm-up")
-	only := set.String("only", "", "the rows whose names match")
-	long := set.Bool("long", false, "a million trials as well")
-	file := set.String("ratios", "", "the ratios to hold")
-	write := set.Bool("write", false, "write the ratios instead")
+	only := set.String("only", "", "the rows whose names match; growth is one")
+	write := set.Bool("write", false, "write the ratios, the table and the plot instead of holding them")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -49,30 +50,46 @@ func compare(args []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := newBench(*program, *rounds)
+	b, err := newBench(*program, *counting, *rounds)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	var got []figure
+	all, err := b.all(names)
+	if err != nil {
+		return err
+	}
+	var growth []point
+	if names.MatchString("growth") {
+		if growth, err = b.growth(); err != nil {
+			return err
+		}
+	}
+	k, err := readKept(ratiosFile)
+	switch {
+	case err != nil:
+		return err
+	case all == nil && growth == nil:
+		return errors.New("no row has such a name")
+	case *write:
+		return errors.Join(flat(growth), k.with(measured(b.rounds), all, growth).publish())
+	}
+	return k.hold(all, growth)
+}
+
+// all measures the rows whose names match.
+func (b *bench) all(names *regexp.Regexp) ([]figure, error) {
+	var all []figure
 	for _, r := range rows() {
-		if !names.MatchString(r.name) || r.long && !*long {
+		if !names.MatchString(r.name) {
 			continue
 		}
 		f, err := b.measure(r)
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}
 		fmt.Println(f)
-		got = append(got, f)
+		all = append(all, f)
 	}
-	switch {
-	case len(got) == 0:
-		return errors.New("no row has such a name")
-	case *file == "":
-		return nil
-	case *write:
-		return writeRatios(*file, got)
-	}
-	return hold(*file, got)
+	return all, nil
 }

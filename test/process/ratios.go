@@ -4,84 +4,115 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 )
 
+// kept is what is committed of a measurement. The page's table and plot are views of it.
+type kept struct {
+	Measured string           `json:"measured"` // when and on what, of the last that was whole
+	Rows     map[string]ratio `json:"rows"`
+	Growth   []point          `json:"growth"`
+}
+
 // ratio is what is held of a row from commit to commit. Seconds differ from machine to machine.
 type ratio struct {
-	Share float64 `json:"share"`     // of the loop's speed
-	CPU   float64 `json:"cpu"`       // as a multiple of the loop's
-	MB    int64   `json:"megabytes"` // the peak
+	Share        float64 `json:"share"`                  // of the loop's speed
+	CPU          float64 `json:"cpu"`                    // as a multiple of the loop's
+	ShareOfLimit float64 `json:"shareOfLimit,omitempty"` // the same of the limit, of rows that send
+	CPUOfLimit   float64 `json:"cpuOfLimit,omitempty"`
+	Allocations  int64   `json:"allocations,omitempty"` // per trial
+	OfLimit      int64   `json:"allocationsOfLimit,omitempty"`
+	MB           int64   `json:"megabytes"` // the peak
 }
 
 // tolerance is by how much a row may be worse than its ratio.
 const tolerance = 0.10
 
-func ratiosOf(all []figure) map[string]ratio {
-	out := make(map[string]ratio, len(all))
-	for _, f := range all {
-		out[f.Name] = ratio{rounded(f.Share()), rounded(f.CPU()), f.Evalrun.Memory >> 20}
+func ratioOf(f figure) ratio {
+	r := ratio{
+		Share: rounded(f.Evalrun.share(f.Loop)), CPU: rounded(f.Evalrun.times(f.Loop)), MB: f.Evalrun.Memory >> 20,
+		Allocations: f.Allocations.Evalrun, OfLimit: f.Allocations.Limit,
 	}
-	return out
+	if f.Limit != (cost{}) {
+		r.ShareOfLimit, r.CPUOfLimit = rounded(f.Evalrun.share(f.Limit)), rounded(f.Evalrun.times(f.Limit))
+	}
+	return r
 }
 
-func rounded(v float64) float64 { return float64(int(v*1000+0.5)) / 1000 }
+func rounded(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-func writeRatios(file string, all []figure) error {
-	kept, err := readRatios(file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+// with replaces what was measured.
+func (k kept) with(measured string, all []figure, growth []point) kept {
+	now := kept{measured, map[string]ratio{}, growth}
+	for _, r := range rows() {
+		if before, known := k.Rows[r.name]; known {
+			now.Rows[r.name] = before
+		}
 	}
-	if kept == nil {
-		kept = map[string]ratio{}
+	for _, f := range all {
+		now.Rows[f.Name] = ratioOf(f)
 	}
-	for name, r := range ratiosOf(all) {
-		kept[name] = r
+	if len(all) < len(rows()) {
+		now.Measured = k.Measured
 	}
-	data, err := json.MarshalIndent(kept, "", "  ")
+	if growth == nil {
+		now.Growth = k.Growth
+	}
+	return now
+}
+
+func (k kept) write(file string) error {
+	data, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-func readRatios(file string) (map[string]ratio, error) {
+// readKept reads the file; without one nothing is kept.
+func readKept(file string) (k kept, err error) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, os.ErrNotExist) {
+		return k, nil
 	}
-	var out map[string]ratio
-	return out, json.Unmarshal(data, &out)
+	if err != nil {
+		return k, err
+	}
+	return k, json.Unmarshal(data, &k)
 }
 
-// hold says which rows are worse than what is committed by more than the tolerance.
-func hold(file string, all []figure) error {
-	want, err := readRatios(file)
-	if err != nil {
-		return err
-	}
-	var worse []error
-	for name, got := range ratiosOf(all) {
-		before, known := want[name]
+// hold says what is worse than what is committed by more than the tolerance.
+func (k kept) hold(all []figure, growth []point) error {
+	worse := []error{flat(growth)}
+	for _, f := range all {
+		before, known := k.Rows[f.Name]
 		if !known {
-			worse = append(worse, fmt.Errorf("%s: there is no ratio in %s; write it with -write", name, file))
+			worse = append(worse, fmt.Errorf("%s: nothing is committed; WRITE=1 writes it", f.Name))
 			continue
 		}
-		worse = append(worse, before.against(name, got)...)
+		worse = append(worse, before.against(f.Name, ratioOf(f))...)
 	}
 	return errors.Join(worse...)
 }
 
 // against says in what a row is worse than it was.
 func (r ratio) against(name string, got ratio) (worse []error) {
-	if got.Share < r.Share*(1-tolerance) {
-		worse = append(worse, fmt.Errorf("%s: %.3f of the loop's speed, was %.3f", name, got.Share, r.Share))
-	}
-	if got.CPU > r.CPU*(1+tolerance) {
-		worse = append(worse, fmt.Errorf("%s: %.3f times the loop's CPU, was %.3f", name, got.CPU, r.CPU))
-	}
-	if float64(got.MB) > float64(r.MB)*(1+tolerance)+1 {
-		worse = append(worse, fmt.Errorf("%s: %d MB, was %d", name, got.MB, r.MB))
+	for _, c := range []struct {
+		what    string
+		was, is float64
+		isWorse bool
+	}{
+		{"of the loop's speed", r.Share, got.Share, got.Share < r.Share*(1-tolerance)},
+		{"of the limit's speed", r.ShareOfLimit, got.ShareOfLimit, got.ShareOfLimit < r.ShareOfLimit*(1-tolerance)},
+		{"times the loop's CPU", r.CPU, got.CPU, got.CPU > r.CPU*(1+tolerance)},
+		{"times the limit's CPU", r.CPUOfLimit, got.CPUOfLimit, got.CPUOfLimit > r.CPUOfLimit*(1+tolerance)},
+		{"allocations a trial", float64(r.Allocations), float64(got.Allocations), got.Allocations*10 > r.Allocations*11},
+		{"MB", float64(r.MB), float64(got.MB), float64(got.MB) > float64(r.MB)*(1+tolerance)+1},
+	} {
+		if c.isWorse {
+			worse = append(worse, fmt.Errorf("%s: %.6g %s, was %.6g", name, c.is, c.what, c.was))
+		}
 	}
 	return worse
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,7 +13,7 @@ import (
 type outputRow struct {
 	name   string
 	trials int // of the suite
-	yaml   bool
+	cases  form
 	via    string // the protocol of the target, "" being the first one; http is an application
 	j      int
 	delay  time.Duration
@@ -22,33 +22,51 @@ type outputRow struct {
 	earlier [][]string
 	args    []string
 	sent    int // by the loop; 0: /bin/true runs instead
-	long    bool
 }
+
+// form is how cases are written. Those of inRows and inYAML share their scorers.
+type form int
+
+const (
+	inRows    form = iota // of a CSV file
+	templates             // of a CSV file, with a variable in a scorer
+	inYAML                // of a line each
+	own                   // of a line each, with a scorer of its own
+	blocks                // of several lines each, some of them a text
+)
 
 const (
 	runDir = "RUN" // of a run before
 	newDir = "OUT" // of the command
 )
 
+// sends is true when evalrun sends what the loop sends, and keeps it: next to it the limit runs as well.
+func (r outputRow) sends() bool { return r.sent > 1 && r.earlier == nil }
+
+// run is the command that runs the suite.
+func run(more ...string) []string {
+	return append([]string{"run", "suite.yaml", "-q", "--out", newDir}, more...)
+}
+
 // rows are the benchmark's, in the order in which they are measured.
 func rows() []outputRow {
-	run := func(more ...string) []string {
-		return append([]string{"run", "suite.yaml", "-q", "--out", newDir}, more...)
-	}
 	before := [][]string{{"run", "suite.yaml", "-q", "--out", runDir}}
 	twice := [][]string{before[0], {"run", "suite.yaml", "-q", "--out", runDir + "2"}}
 	recorded := [][]string{{"run", "suite.yaml", "-q", "--out", runDir, "--record", "recorded"}}
+	compared := []string{"compare", runDir, runDir + "2"}
 	return []outputRow{
 		{name: "version", trials: 1, j: 1, args: []string{"version"}},
-		{name: "1 case", trials: 1, yaml: true, j: 1, args: run(), sent: 1},
-		{name: "5,000 cases in YAML, j=32", trials: 5_000, yaml: true, j: 32, args: run(), sent: 5_000},
+		{name: "1 case", trials: 1, cases: inYAML, j: 1, args: run(), sent: 1},
+		{name: "5,000 cases in YAML, j=32", trials: 5_000, cases: inYAML, j: 32, args: run(), sent: 5_000},
 		{name: "5,000 rows of CSV, j=32", trials: 5_000, j: 32, args: run(), sent: 5_000},
 		{name: "5,000 rows by chat completions", trials: 5_000, via: "openai", j: 32, args: run(), sent: 5_000},
 		{name: "5,000 rows by Responses", trials: 5_000, via: "responses", j: 32, args: run(), sent: 5_000},
 		{name: "5,000 rows by messages", trials: 5_000, via: "anthropic", j: 32, args: run(), sent: 5_000},
 		{name: "5,000 rows by an http target", trials: 5_000, via: "http", j: 32, args: run(), sent: 5_000},
-		{name: "10,000 cases in YAML, j=32", trials: 10_000, yaml: true, j: 32, args: run(), sent: 10_000},
-		{name: "20,000 cases in YAML, j=32", trials: 20_000, yaml: true, j: 32, args: run(), sent: 20_000},
+		{name: "20,000 cases in YAML, j=32", trials: 20_000, cases: inYAML, j: 32, args: run(), sent: 20_000},
+		{name: "20,000 YAML cases, own values", trials: 20_000, cases: own, j: 32, args: run(), sent: 20_000},
+		{name: "5,000 YAML cases of 17 lines", trials: 5_000, cases: blocks, j: 32, args: run(), sent: 5_000},
+		{name: "20,000 rows, templates in scorers", trials: 20_000, cases: templates, j: 32, args: run(), sent: 20_000},
 		{name: "100,000 rows of CSV, j=128", trials: 100_000, j: 128, args: run(), sent: 100_000},
 		{name: "1,000 trials of 100 ms, j=50", trials: 1_000, j: 50, delay: 100 * time.Millisecond, args: run(), sent: 1_000},
 		{
@@ -61,23 +79,36 @@ func rows() []outputRow {
 		},
 		{name: "report of 100,000", trials: 100_000, j: 128, earlier: before, args: []string{"report", runDir}, sent: 10_000},
 		{name: "resume of 100,000", trials: 100_000, j: 128, earlier: before, args: []string{"resume", runDir}, sent: 10_000},
+		{name: "compare of 100,000", trials: 100_000, j: 128, earlier: twice, args: compared, sent: 10_000},
 		{
-			name: "compare of 100,000", trials: 100_000, j: 128, earlier: twice, args: []string{"compare", runDir, runDir + "2"},
+			name: "compare of 100,000, own values", trials: 100_000, cases: templates, j: 128, earlier: twice, args: compared,
 			sent: 10_000,
 		},
-		{name: "1,000,000 rows of CSV, j=128", trials: 1_000_000, j: 128, args: run(), sent: 1_000_000, long: true},
 	}
 }
 
 const head = `version: 1
 name: process
 %s
-prompts: [{name: p, text: "What is the capital of country {{.n}}? Answer in one sentence."}]
+prompts: [{name: p, text: "%s"}]
 limits: {concurrency: %d, countTokens: never}
 cases:
 `
 
-const scored = "[{contains: Paris}, {finishReason: STOP}, {length: {words: {max: 10}}}]"
+// scored are the scorers of a suite; what the answer contains is to be filled in.
+const scored = "[{contains: %s}, {finishReason: STOP}, {length: {words: {max: 10}}}]"
+
+// passageLines are the lines of the text in a case of several lines.
+const passageLines = 8
+
+// passage is a text of so many lines, which differs from case to case.
+func passage(i int64, lines int) string {
+	var b strings.Builder
+	for line := range lines {
+		fmt.Fprintf(&b, "Line %d of text %d: its roads are long, its rivers wide, its towns old.\n", line+1, i)
+	}
+	return b.String()
+}
 
 // target is the target of the suite of a row, at an address.
 func (r outputRow) target(url string) string {
@@ -93,23 +124,52 @@ func (r outputRow) target(url string) string {
 		"targets: [{name: pro, service: vendor, model: svc-pro, " + config + "}]"
 }
 
+// prompt is the prompt of the suite, between quotes of YAML.
+func (r outputRow) prompt() string {
+	asked := strings.Replace(question, "%d", "{{.n}}", 1)
+	if r.cases == blocks {
+		return "{{.text}}" + asked
+	}
+	return asked
+}
+
 // write puts the suite of a row into a folder.
 func (r outputRow) write(dir, url string) error {
 	var suite, data bytes.Buffer
-	fmt.Fprintf(&suite, head, r.target(url), r.j)
-	if r.yaml {
-		for i := range r.trials {
-			fmt.Fprintf(&suite, "  - {name: c%d, vars: {n: %d}, scorers: %s}\n", i, i, scored)
+	fmt.Fprintf(&suite, head, r.target(url), r.prompt(), r.j)
+	switch r.cases {
+	case inRows, templates:
+		wanted := "Paris"
+		if r.cases == templates {
+			wanted = `"{{.capital}}"`
 		}
-	} else {
-		fmt.Fprintf(&suite, "  - {name: \"c{{.n}}\", dataset: rows.csv, scorers: %s}\n", scored)
-		data.WriteString("n\n")
+		fmt.Fprintf(&suite, "  - {name: \"c{{.n}}\", dataset: rows.csv, scorers: "+scored+"}\n", wanted)
+		data.WriteString("n,capital\n")
 		for i := range r.trials {
-			data.WriteString(strconv.Itoa(i) + "\n")
+			fmt.Fprintf(&data, "%d,"+capital+"\n", i, i)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "rows.csv"), data.Bytes(), 0o600); err != nil {
 			return err
 		}
+	default:
+		for i := range r.trials {
+			r.writeCase(&suite, i)
+		}
 	}
 	return os.WriteFile(filepath.Join(dir, "suite.yaml"), suite.Bytes(), 0o600)
+}
+
+// writeCase writes a case of a YAML file.
+func (r outputRow) writeCase(suite *bytes.Buffer, i int) {
+	if r.cases == blocks {
+		text := strings.ReplaceAll(strings.TrimSpace(passage(int64(i), passageLines)), "\n", "\n        ")
+		fmt.Fprintf(suite, "  - name: c%d\n    vars:\n      n: %d\n      text: |\n        %s\n", i, i, text)
+		suite.WriteString("    scorers:\n      - contains: Paris\n      - finishReason: STOP\n      - length:\n          words: {max: 10}\n")
+		return
+	}
+	wanted := "Paris"
+	if r.cases == own {
+		wanted = fmt.Sprintf(capital, i)
+	}
+	fmt.Fprintf(suite, "  - {name: c%d, vars: {n: %d}, scorers: "+scored+"}\n", i, i, wanted)
 }
