@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -27,8 +28,9 @@ type assembly struct {
 	over   bool   // there was a message_stop
 	kept   int    // approximate bytes
 
-	alike   wire.Alike // to the last event that was decoded, if that adds to the text of speaker alone
-	speaker *growing
+	alike wire.Alike       // to the last event, if that adds to a text alone
+	to    *strings.Builder // that text
+	text  bool             // it is a text of the answer
 }
 
 type growing struct {
@@ -39,10 +41,12 @@ type growing struct {
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
-	if said, ok := a.alike.Text(data); ok && !a.ended && !a.speaker.closed {
-		a.speaker.text.WriteString(said)
-		return said != "", a.keep(data)
+	if said, ok := a.alike.Text(data); ok {
+		a.to.WriteString(said)
+		return a.text && said != "", a.keep(data)
 	}
+	a.alike.Forget()
+	data = bytes.Clone(data) // parts are kept
 	f, err := wire.DecodeAnswer(data, "type", "content")
 	if err != nil {
 		return false, err
@@ -54,7 +58,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if text, err = a.event(kind, f); err != nil {
 		return text, wire.Misshapen(err, data)
 	}
-	if text && kind == "content_block_delta" {
+	if kind == "content_block_delta" {
 		a.learn(data)
 	}
 	return text, a.keep(data)
@@ -68,12 +72,17 @@ func (a *assembly) keep(data []byte) error {
 	return nil
 }
 
-// learn remembers an event that adds to the text of a block and says nothing else.
+// learn remembers an event that adds to a text of a block and says nothing else.
 func (a *assembly) learn(data []byte) {
-	a.alike = wire.Alike{}
-	if b := a.blocks[int(gjson.GetBytes(data, "index").Int())]; b != nil {
-		a.speaker = b
-		a.alike = wire.AlikeTo(data, "delta.text", []string{"type", "text"}, []string{"content_block"})
+	b := a.blocks[int(gjson.GetBytes(data, "index").Int())]
+	if b == nil || b.closed {
+		return
+	}
+	for name, to := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking, "partial_json": &b.input} {
+		if gjson.GetBytes(data, "delta."+name).Type == gjson.String {
+			a.to, a.text = to, to == &b.text
+			a.alike.Learn(data, &wire.Shape{Text: "delta." + name, Known: []string{"type", name}, Other: []string{"content_block"}})
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *assembly) withName(data []byte) []byte {
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
-	data = a.withName(data)
+	data = a.withName(bytes.Clone(data))
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
 	}

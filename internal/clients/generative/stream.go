@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -17,6 +19,10 @@ type assembly struct {
 	head       eval.Response // everything except the candidates
 	candidates map[int]*growing
 	kept       int // approximate bytes
+
+	alike   wire.Alike // to the last chunk, if that adds to the text of speaker alone
+	speaker *growing
+	counted []byte // the last chunk that is alike, whose usage was not read yet; empty for none
 }
 
 type growing struct {
@@ -31,6 +37,13 @@ type growing struct {
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
+	if said, ok := a.alike.Text(data); ok {
+		a.counted = append(a.counted[:0], data...)
+		return a.more(said)
+	}
+	a.settle()
+	a.alike.Forget()
+	data = bytes.Clone(data) // parts are kept
 	chunk, err := parse(data)
 	if err != nil {
 		return false, err
@@ -59,8 +72,50 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	a.head.ModelVersion = cmp.Or(chunk.ModelVersion, a.head.ModelVersion)
 	a.head.Usage = later(a.head.Usage, chunk.Usage)
 	a.head.PromptFeedback = joined(a.head.PromptFeedback, chunk.PromptFeedback)
-	a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra)
+	if a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra); err == nil && len(chunk.indexes) == 1 {
+		a.learn(data, chunk.indexes[0])
+	}
 	return text, err
+}
+
+const textPath = "candidates.0.content.parts.0.text"
+
+// learn remembers a chunk that adds to the text of a candidate, counts it, and says nothing else.
+func (a *assembly) learn(data []byte, index int) {
+	s := wire.Shape{
+		Text: textPath, Known: []string{"content", "parts", "text", "role", "index", "safetyRatings"}, Other: []string{"promptFeedback"},
+	}
+	// Of usage with both numbers that grow, each chunk replaces what the ones before said.
+	if used := gjson.GetManyBytes(data, "usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount"); used[0].Int() > 0 &&
+		used[1].Type == gjson.Number {
+		s.Free = []string{"usageMetadata.candidatesTokenCount", "usageMetadata.totalTokenCount"}
+	}
+	a.speaker = a.candidate(index)
+	a.alike.Learn(data, &s)
+}
+
+// more adds a text in a chunk that says nothing else.
+func (a *assembly) more(said string) (text bool, err error) {
+	g, p := a.speaker, answerPart{text: &said}
+	g.add(&p)
+	g.raws.add(&p)
+	a.kept += len(said)
+	if err := g.ending.Add(said != "", false, len(g.pieces.Text())); err != nil {
+		return false, err
+	}
+	a.head.Extra, err = a.keep(a.head.Extra, nil)
+	return !eval.IsBlank(said), err
+}
+
+// settle reads the usage of the last chunk that was alike.
+func (a *assembly) settle() {
+	if len(a.counted) == 0 {
+		return
+	}
+	if chunk, err := parse(bytes.Clone(a.counted)); err == nil { // as the one that it is alike to
+		a.head.Usage = later(a.head.Usage, chunk.Usage)
+	}
+	a.counted = a.counted[:0]
 }
 
 // isOther reports whether the ids of two chunks are those of different responses.
@@ -167,6 +222,7 @@ func (a *assembly) Finished() bool {
 }
 
 func (a *assembly) Response() (*eval.Response, error) {
+	a.settle()
 	out := a.head
 	indexes := make([]int, 0, len(a.candidates))
 	for i := range a.candidates {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -40,8 +41,9 @@ type assembly struct {
 	extra   wire.MergedValue
 	choices map[int]*choice
 	chunk   chunk
-	alike   wire.Alike // to the last chunk that was decoded, if that adds to the text of speaker alone
+	alike   wire.Alike // to the last chunk that was decoded, if that adds to the text of speaker alone, or the arguments of calling
 	speaker *choice
+	calling *growing
 }
 
 // chunk identifies a chunk. Some servers give each chunk another id.
@@ -61,24 +63,44 @@ func newAssembly(call *eval.Call) *assembly {
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	if said, ok := a.alike.Text(data); ok {
 		a.chunk.number++
-		return a.speaker.more(said, a.chunk)
+		return a.speaker.more(said, a.calling, a.chunk)
 	}
+	data = bytes.Clone(data) // parts are kept
 	f, err := wire.DecodeAnswer(data, "choices", "usage")
 	if err != nil {
 		return false, err
 	}
-	if text, err = a.take(f, data); text && err == nil {
-		a.learn(data)
+	if text, err = a.take(f, data); err == nil {
+		a.learn(data, text)
 	}
 	return text, err
 }
 
-// learn remembers a chunk that adds to the text of one choice and says nothing else.
-func (a *assembly) learn(data []byte) {
-	a.alike = wire.Alike{}
-	if c := a.choices[int(gjson.GetBytes(data, "choices.0.index").Int())]; c != nil && !c.listed {
-		a.speaker = c
-		a.alike = wire.AlikeTo(data, "choices.0.delta.content", []string{"index", "delta", "role", "content"}, []string{"usage", "x_groq"})
+// Chunks of a text, and of the arguments of a call, that say nothing else.
+var (
+	textShape = wire.Shape{
+		Text: "choices.0.delta.content", Known: []string{"index", "delta", "role", "content"}, Other: usageNames, Free: padding,
+	}
+	argumentsShape = wire.Shape{
+		Text:  "choices.0.delta.tool_calls.0.function.arguments",
+		Known: []string{"index", "delta", "role", "tool_calls", "function", "arguments"}, Other: usageNames, Free: padding,
+	}
+	usageNames = []string{"usage", "x_groq"}
+	padding    = []string{"obfuscation", "p"}
+)
+
+// learn remembers a chunk that adds to the text of one choice, or to the arguments of a call, and says nothing else.
+func (a *assembly) learn(data []byte, text bool) {
+	a.alike.Forget()
+	c := a.choices[int(gjson.GetBytes(data, "choices.0.index").Int())]
+	switch {
+	case c == nil || c.listed:
+	case text:
+		a.speaker, a.calling = c, nil
+		a.alike.Learn(data, &textShape)
+	case c.grew != nil && !c.grew.custom:
+		a.speaker, a.calling = c, c.grew
+		a.alike.Learn(data, &argumentsShape)
 	}
 }
 
@@ -98,7 +120,8 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	if usage != nil {
 		a.usage = cmp.Or(readUsage(usage), a.usage)
 	}
-	for _, name := range []string{"object", "obfuscation", "p"} { // constant, or padding
+	delete(f, "object") // constant
+	for _, name := range padding {
 		delete(f, name)
 	}
 	for name, value := range f {

@@ -14,6 +14,7 @@ import (
 type choice struct {
 	pieces  wire.Pieces
 	calls   []*growing
+	grew    *growing // the last call that came or grew
 	reason  string
 	ending  wire.StreamEnd
 	refusal strings.Builder
@@ -146,11 +147,16 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	return text, c.pieces.Size()
 }
 
-// more adds a text in a delta that says nothing else.
-func (c *choice) more(said string, now chunk) (text bool, err error) {
-	c.pieces.AddText(said)
-	text = said != ""
-	if err := cmp.Or(c.pieces.Size(), c.ending.Add(text, false, len(c.pieces.Text()))); err != nil {
+// more adds a text in a delta that says nothing else: to the answer, or to the arguments of a call.
+func (c *choice) more(said string, to *growing, now chunk) (text bool, err error) {
+	if to != nil {
+		to.args.WriteString(said)
+		c.pieces.Grow(len(said))
+	} else {
+		c.pieces.AddText(said)
+		text = said != ""
+	}
+	if err := cmp.Or(c.pieces.Size(), c.ending.Add(text || to != nil, false, len(c.pieces.Text()))); err != nil {
 		return text, err
 	}
 	return text, c.follow(now, text)
@@ -307,6 +313,7 @@ func thoughts(raw json.RawMessage) string {
 
 // takeCalls adds calls or parts of them, and the older single function_call.
 func (c *choice) takeCalls(m wire.Fields) error {
+	c.grew = nil
 	var all []wire.Fields
 	if err := m.Take("tool_calls", &all); err != nil {
 		return err
@@ -365,6 +372,7 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 		g.ID = string(id)
 	}
 	g.custom = g.custom || member == "custom"
+	c.grew = g
 	g.args.WriteString(args)
 	c.pieces.Grow(len(args))
 	for name, raw := range f {

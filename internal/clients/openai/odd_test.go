@@ -182,7 +182,7 @@ func TestUsageOfAStreamIsItsLast(t *testing.T) {
 	}
 }
 
-// A chunk that differs from the one before by its text alone is read like any other: one with padding in it never is alike.
+// A chunk that differs from the one before by its text alone is read like any other: one with other blanks never is alike.
 func TestChunksThatAreAlikeReadLikeOthers(t *testing.T) {
 	t.Parallel()
 	const end = `data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}` + "\n\n"
@@ -196,7 +196,7 @@ func TestChunksThatAreAlikeReadLikeOthers(t *testing.T) {
 			for i, text := range texts {
 				said := strings.ReplaceAll(delta, "TEXT", text)
 				fmt.Fprintf(&plain, "data: {%s\n\n", `"id":"a","choices":[{"index":0,"delta":`+said+rest+`}]}`)
-				fmt.Fprintf(&padded, "data: {\"p\":%d,%s\n\n", i, `"id":"a","choices":[{"index":0,"delta":`+said+rest+`}]}`)
+				fmt.Fprintf(&padded, "data: {%*s%s\n\n", i+1, "", `"id":"a","choices":[{"index":0,"delta":`+said+rest+`}]}`)
 			}
 			got, err := ParseResponse([]byte(plain.String() + end))
 			want, wantErr := ParseResponse([]byte(padded.String() + end))

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -20,6 +21,10 @@ type responsesAssembly struct {
 	last  wire.Fields // the response in the last event
 	id    string      // of the response in the first event
 	kept  int         // approximate bytes
+
+	alike wire.Alike       // to the last event, if that adds to a text alone
+	to    *strings.Builder // that text
+	text  bool             // it is a text of the answer
 }
 
 type responsesStream struct {
@@ -33,7 +38,16 @@ type responsesStream struct {
 	ending  wire.StreamEnd
 }
 
+// deltaShape is an event that adds to a text and says nothing else.
+var deltaShape = wire.Shape{Text: "delta", Free: []string{"sequence_number", "obfuscation"}}
+
 func (a *responsesAssembly) Add(data []byte) (text bool, err error) {
+	if said, ok := a.alike.Text(data); ok {
+		return a.more(said), a.size()
+	}
+	a.alike.Forget()
+	a.to = nil
+	data = bytes.Clone(data) // parts are kept
 	f, err := wire.DecodeAnswer(data, "response", "item", "delta", "output", "part")
 	if err != nil {
 		return false, err
@@ -45,10 +59,17 @@ func (a *responsesAssembly) Add(data []byte) (text bool, err error) {
 	if text, err = a.event(kind, f, data); err != nil {
 		return text, wire.Misshapen(err, data)
 	}
-	if a.kept > wire.MaxResponseBytes {
-		return text, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	if strings.HasSuffix(kind, ".delta") && a.to != nil {
+		a.alike.Learn(data, &deltaShape)
 	}
-	return text, nil
+	return text, a.size()
+}
+
+func (a *responsesAssembly) size() error {
+	if a.kept > wire.MaxResponseBytes {
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	return nil
 }
 
 func (a *responsesAssembly) event(kind string, f wire.Fields, data []byte) (text bool, err error) {
@@ -175,10 +196,16 @@ func (a *responsesAssembly) grow(f wire.Fields, part func(*responsesStream) *str
 	if err := f.Take("delta", &delta); err != nil {
 		return false, err
 	}
+	a.to = part(g)
+	a.text = a.to == &g.text
+	return a.more(delta), nil
+}
+
+// more adds to the last text that grew, and reports whether it is a text of the answer.
+func (a *responsesAssembly) more(delta string) (text bool) {
 	a.kept += len(delta)
-	to := part(g)
-	to.WriteString(delta)
-	return to == &g.text && delta != "", nil
+	a.to.WriteString(delta)
+	return a.text && delta != ""
 }
 
 // whole returns an item for the end of the response. A server may have sent only parts of it.

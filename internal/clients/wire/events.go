@@ -13,7 +13,7 @@ import (
 
 // onlyEvents returns an error if text is anything but events that add no text to a complete answer.
 func onlyEvents(text []byte, out assembler) error {
-	e := newEventChunks(&bounded{}, bytes.NewReader(text))
+	e := &eventChunks{limit: &bounded{}, lines: lines{text: text}}
 	for {
 		data, err := e.next()
 		switch {
@@ -52,47 +52,85 @@ func beginsEvent(text []byte) bool {
 // eventChunks reads the data of server-sent events (WHATWG HTML, section 9.2.6).
 type eventChunks struct {
 	limit *bounded
-	lines *bufio.Scanner
+	lines lines
 	done  bool
 	name  string // of the last event
+	data  []byte // of the last event that was read
 	// spaces makes events count that are only spaces, because they may be a piece of a text.
 	spaces bool
 }
 
-func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
-	e := &eventChunks{limit: limit, lines: bufio.NewScanner(in)}
-	e.lines.Buffer(nil, MaxResponseBytes)
-	e.lines.Split(new(lineEnds).split)
-	return e
+// lines splits text at the three line endings that events may use.
+type lines struct {
+	in       io.Reader // nil: all is in text, which stays as it is
+	text     []byte    // what was read and did not come out yet
+	buffer   []byte    // has text at its end
+	searched int       // bytes of the line that were searched
+	afterCR  bool      // a following LF belongs to the same line ending
+	err      error     // why no more can be read
 }
 
-// lineEnds splits text at the three line endings that events may use.
-type lineEnds struct {
-	afterCR  bool // a following LF belongs to the same line ending
-	searched int  // bytes of the line that were searched
+// next returns a line, which lasts until the next one if it was read, and false at the end.
+func (l *lines) next() ([]byte, bool) {
+	for {
+		if l.afterCR && len(l.text) > 0 {
+			l.afterCR = false
+			l.text = bytes.TrimPrefix(l.text, []byte{'\n'})
+		}
+		if i := lineEnd(l.text[l.searched:]); i >= 0 {
+			i += l.searched
+			line := l.text[:i:i]
+			l.afterCR = l.text[i] == '\r' // a LF may follow later
+			l.text, l.searched = l.text[i+1:], 0
+			return line, true
+		}
+		l.searched = len(l.text)
+		if l.in == nil || l.err != nil {
+			line := l.text
+			l.text, l.searched = nil, 0
+			return line, len(line) > 0
+		}
+		l.read()
+	}
 }
 
-func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
-	skip := 0
-	if l.afterCR && len(data) > 0 && data[0] == '\n' {
-		skip = 1
+func (l *lines) read() {
+	if len(l.text) == 0 {
+		l.text = l.buffer[:0]
 	}
-	if len(data) > 0 {
-		l.afterCR = false
+	if len(l.text) == cap(l.text) { // at the end of the buffer
+		before := l.text
+		if 2*len(before) >= len(l.buffer) {
+			l.buffer = make([]byte, max(2*len(l.buffer), 4<<10))
+		}
+		l.text = l.buffer[:copy(l.buffer, before)]
 	}
-	rest := data[skip:]
-	from := min(l.searched, len(rest))
-	if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
-		i += from
-		l.searched = 0
-		l.afterCR = rest[i] == '\r' // a LF may follow later
-		return skip + i + 1, rest[:i:i], nil
+	n, err := l.in.Read(l.text[len(l.text):cap(l.text)])
+	l.text = l.text[:len(l.text)+n]
+	if err != nil && !errors.Is(err, io.EOF) {
+		l.err = err
+	} else if err != nil {
+		l.in = nil
 	}
-	if atEOF && len(rest) > 0 {
-		return len(data), rest, nil
+}
+
+// lineEnd is where a line ends, -1 if it does not.
+func lineEnd(data []byte) int {
+	const window = 1 << 10 // so that short lines before a long one are cheap
+	for from := 0; from < len(data); from += window {
+		part := data[from:min(from+window, len(data))]
+		end := bytes.IndexByte(part, '\n')
+		if end >= 0 {
+			part = part[:end]
+		}
+		if i := bytes.IndexByte(part, '\r'); i >= 0 {
+			end = i
+		}
+		if end >= 0 {
+			return from + end
+		}
 	}
-	l.searched = len(rest)
-	return skip, nil, nil
+	return -1
 }
 
 // endMark is the last event of some servers.
@@ -110,8 +148,12 @@ func (e *eventChunks) framed() bool { return true }
 func (e *eventChunks) rest() io.Reader {
 	e.limit.refill()
 	var b bytes.Buffer
-	for b.Len() < maxTrailing && e.lines.Scan() {
-		b.Write(e.lines.Bytes())
+	for b.Len() < maxTrailing {
+		line, ok := e.lines.next()
+		if !ok {
+			break
+		}
+		b.Write(line)
 		b.WriteByte('\n')
 	}
 	return &b
@@ -141,8 +183,12 @@ func isField(line []byte) bool {
 // errors.
 func (e *eventChunks) stray(line []byte) error {
 	text := bytes.Clone(bytes.TrimPrefix(line, errorField))
-	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
-		text = append(append(text, '\n'), e.lines.Bytes()...)
+	for !json.Valid(text) && len(text) < maxTrailing {
+		more, ok := e.lines.next()
+		if !ok {
+			break
+		}
+		text = append(append(text, '\n'), more...)
 	}
 	return &strayError{text}
 }
@@ -156,17 +202,21 @@ func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
-	f := eventFields{spaces: e.spaces}
-	for !e.done && e.lines.Scan() {
-		line := e.lines.Bytes()
+	f := eventFields{data: e.data[:0], spaces: e.spaces}
+	defer func() { e.data = f.data }()
+	for !e.done {
+		line, ok := e.lines.next()
+		if !ok {
+			break
+		}
 		switch {
 		case len(line) == 0 && f.whole():
 			return e.take(f.name, f.data)
 		case len(line) == 0:
-			f = eventFields{spaces: e.spaces}
+			f = eventFields{data: f.data[:0], spaces: e.spaces}
 			continue
-		case e.lines.Err() != nil && beginsField(line): // the rest of the line did not come
-			return nil, e.lines.Err()
+		case e.lines.err != nil && beginsField(line): // the rest of the line did not come
+			return nil, e.lines.err
 		case !isField(line):
 			return nil, e.stray(line)
 		}
@@ -179,10 +229,8 @@ func (e *eventChunks) next() ([]byte, error) {
 
 // last returns the event at the end of the stream, or the error that ended the stream.
 func (e *eventChunks) last(f *eventFields) ([]byte, error) {
-	err := e.lines.Err()
+	err := e.lines.err
 	switch {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, ErrTooLarge
 	case err != nil:
 		return nil, err
 	case f.name == "error":

@@ -46,7 +46,7 @@ func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, erro
 
 // readEvents reads a recorded stream. It returns the same *eval.Error as a live stream.
 func readEvents(data []byte, out assembler) error {
-	in := newEventChunks(&bounded{all: len(data)}, bytes.NewReader(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
+	in := &eventChunks{limit: &bounded{}, lines: lines{text: bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))}}
 	for n := 0; ; n++ {
 		chunk, err := in.next()
 		if err == nil {

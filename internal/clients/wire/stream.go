@@ -24,7 +24,7 @@ const maxStreamBytes = 256 << 20
 const lingering = 100 * time.Millisecond
 
 type assembler interface {
-	// Add adds a piece and reports whether it had text.
+	// Add adds a piece, which is valid until it returns, and reports whether it had text.
 	Add(data []byte) (text bool, err error)
 	// Finished reports whether the answer is complete.
 	Finished() bool
@@ -206,7 +206,7 @@ func (s *stopwatch) stop() {
 
 // chunks yields the pieces of a streamed answer, each a JSON object.
 type chunks interface {
-	// next returns the next piece; io.EOF after the last one.
+	// next returns the next piece, which lasts until the one after it; io.EOF after the last one.
 	next() ([]byte, error)
 	// event returns the name of the last piece, "" for none.
 	event() string
@@ -239,9 +239,7 @@ func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error
 	case first == '[', first == '{', first == '"' && c.cfg.Verbatim:
 		return &jsonChunks{limit: limited, in: in, dec: json.NewDecoder(in), array: first == '['}, nil
 	case kind == "text/event-stream", isEvent(in):
-		events := newEventChunks(limited, in)
-		events.spaces = c.cfg.Verbatim
-		return events, nil
+		return &eventChunks{limit: limited, lines: lines{in: in}, spaces: c.cfg.Verbatim}, nil
 	}
 	beginning, _ := in.Peek(8 * maxExcerpt) // what has arrived; longer than an excerpt, so that no key is cut
 	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", Excerpt(c.clean(beginning)))
