@@ -80,10 +80,11 @@ func blocked(r *eval.Response) *eval.Response {
 // ParseReply decodes a recorded reply: one of generateContent, or the array or the events of a stream, with
 // keys in camelCase or snake_case. The error is an *eval.Error. The reply of a failed call is such an error too.
 func ParseReply(data []byte) (*eval.Response, error) {
-	data = wirejson.CamelKeys(bytes.TrimSpace(data))
+	data = bytes.TrimSpace(data)
 	if wire.IsEvents(data) {
 		return wire.ParseKept(data, &assembly{}, nil)
 	}
+	data = wirejson.CamelKeys(data)
 	if len(data) == 0 || data[0] != '[' {
 		return ParseResponse(data)
 	}

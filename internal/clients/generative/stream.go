@@ -43,47 +43,49 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	}
 	a.settle()
 	a.alike.Forget()
-	data = bytes.Clone(data) // parts are kept
-	chunk, err := parse(data)
+	plain := wirejson.CamelKeys(bytes.Clone(data)) // parts are kept
+	chunk, err := parse(plain)
 	if err != nil {
 		return false, err
 	}
 	for i := range chunk.Candidates {
-		c := &chunk.Candidates[i]
 		if slices.Contains(chunk.indexes[:i], chunk.indexes[i]) {
 			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], wire.Excerpt(data))
 		}
-		text = text || !eval.IsBlank(c.Text)
-		g := a.candidate(chunk.indexes[i])
-		other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
-		if other && c.Text != "" && g.pieces.Text() != "" {
-			return text, wire.SecondReply()
-		}
-		f := &chunk.found[i]
-		call := f.call()
-		again := other || call != nil && bytes.Equal(call, g.call)
-		if err := cmp.Or(a.note(g, f), a.grow(g, c)); err != nil {
-			return text, err
-		}
-		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, len(g.pieces.Text())); err != nil {
+		text = text || !eval.IsBlank(chunk.Candidates[i].Text)
+		if err := a.take(&chunk, i); err != nil {
 			return text, err
 		}
 	}
 	a.head.ModelVersion = cmp.Or(chunk.ModelVersion, a.head.ModelVersion)
 	a.head.Usage = later(a.head.Usage, chunk.Usage)
 	a.head.PromptFeedback = joined(a.head.PromptFeedback, chunk.PromptFeedback)
-	if a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra); err == nil && len(chunk.indexes) == 1 {
+	if a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra); err == nil && len(chunk.indexes) == 1 && len(plain) == len(data) {
 		a.learn(data, chunk.indexes[0])
 	}
 	return text, err
 }
 
-const textPath = "candidates.0.content.parts.0.text"
+// take adds a candidate of a chunk.
+func (a *assembly) take(chunk *parsed, i int) error {
+	c, f, g := &chunk.Candidates[i], &chunk.found[i], a.candidate(chunk.indexes[i])
+	other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
+	if other && c.Text != "" && g.pieces.Text() != "" {
+		return wire.SecondReply()
+	}
+	call := f.call()
+	again := other || call != nil && bytes.Equal(call, g.call)
+	if err := cmp.Or(a.note(g, f), a.grow(g, c)); err != nil {
+		return err
+	}
+	return g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, len(g.pieces.Text()))
+}
 
 // learn remembers a chunk that adds to the text of a candidate, counts it, and says nothing else.
 func (a *assembly) learn(data []byte, index int) {
 	s := wire.Shape{
-		Text: textPath, Known: []string{"content", "parts", "text", "role", "index", "safetyRatings"}, Other: []string{"promptFeedback"},
+		Text: "candidates.0.content.parts.0.text", Other: []string{"promptFeedback"},
+		Known: []string{"content", "parts", "text", "role", "index", "safetyRatings"},
 	}
 	// Of usage with both numbers that grow, each chunk replaces what the ones before said.
 	if used := gjson.GetManyBytes(data, "usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount"); used[0].Int() > 0 &&

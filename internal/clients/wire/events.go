@@ -85,6 +85,9 @@ func (l *lines) next() ([]byte, bool) {
 			return line, true
 		}
 		l.searched = len(l.text)
+		if l.searched > MaxResponseBytes {
+			l.text, l.searched, l.err = nil, 0, ErrTooLarge
+		}
 		if l.in == nil || l.err != nil {
 			line := l.text
 			l.text, l.searched = nil, 0
