@@ -3,6 +3,7 @@ package scorers
 import (
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -23,16 +24,16 @@ func candidatesKind() Kind {
 	}
 }
 
-func candidatesKeys() yaml.Block {
+var candidatesKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"min", "max", "agreement"},
 		Keys: append(
 			[]yaml.Key{{Name: "agreement", Is: agreementKeys().Shape(), Doc: "How many candidates have the same text."}},
 			boundsKeys().Keys...),
 	}
-}
+})
 
-func agreementKeys() yaml.Block {
+var agreementKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"min"},
 		Keys: []yaml.Key{
@@ -40,7 +41,7 @@ func agreementKeys() yaml.Block {
 			{Name: "by", Is: yaml.Word("normalized", "exact"), Doc: "How texts are compared; normalized when not given."},
 		},
 	}
-}
+})
 
 func compileCandidates(a args) AnswerScorer {
 	if !a.Args.IsMapping() {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
@@ -27,7 +28,7 @@ func choiceKind() Kind {
 
 var choiceLetter = compiled(`^[\pL\pN]{1,3}$`)
 
-func choiceKeys() yaml.Block {
+var choiceKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"is"},
 		Keys: []yaml.Key{
@@ -38,7 +39,7 @@ func choiceKeys() yaml.Block {
 			},
 		},
 	}
-}
+})
 
 // optionTexts is the shape of the texts of at least two options.
 func optionTexts(templates bool) yaml.Schema {

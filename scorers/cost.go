@@ -3,6 +3,7 @@ package scorers
 import (
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -29,13 +30,13 @@ func amount(v float64) string {
 
 func price() yaml.Shape { return yaml.Number(0, math.MaxInt32) }
 
-func costKeys() yaml.Block {
+var costKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"min", "max"},
 		Keys: []yaml.Key{{Name: "min", Is: price(), Doc: "The least amount."}, {Name: "max", Is: price(), Doc: "The " +
 			"largest amount."}},
 	}
-}
+})
 
 func compileCost(a args) AnswerScorer {
 	a.needs.Price = true

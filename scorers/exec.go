@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -106,7 +107,7 @@ type execScorer struct {
 	verifier    verifier
 }
 
-func execKeys() yaml.Block {
+var execKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
 		Keys: []yaml.Key{
@@ -132,7 +133,7 @@ func execKeys() yaml.Block {
 			},
 		},
 	}
-}
+})
 
 func compileExec(a args) AnswerScorer {
 	if a.Suite != nil {

@@ -3,6 +3,7 @@ package scorers
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -20,7 +21,7 @@ func promptFeedbackKind() Kind {
 	}
 }
 
-func feedbackKeys() yaml.Block {
+var feedbackKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"max", "min", "blockReason"},
 		Keys: []yaml.Key{
@@ -30,7 +31,7 @@ func feedbackKeys() yaml.Block {
 			{Name: "absent", Is: yaml.Bool, Doc: "A rating that is missing passes."},
 		},
 	}
-}
+})
 
 func feedbackBound() yaml.Shape {
 	return yaml.Either(yaml.Word(eval.Probabilities...), yaml.Some(yaml.MapShape(yaml.Word(eval.Probabilities...))))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 
@@ -23,15 +24,15 @@ func (t Table) ofFiles() Table {
 	return slices.DeleteFunc(slices.Clone(t), func(k Kind) bool { return !slices.Contains(fileKinds(), k.Name) })
 }
 
-func absentBlock() yaml.Block {
+var absentBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"path", "absent"}, Keys: append(filePathKeys(), yaml.Key{
 		Name: "absent", Is: yaml.Bool, Doc: "There is nothing of that name.",
 	})}
-}
+})
 
-func filePathKeys() []yaml.Key {
+var filePathKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{{Name: "path", Is: yaml.Text, Doc: "The file, relative to the workspace."}}
-}
+})
 
 func fileKind() Kind {
 	return Kind{

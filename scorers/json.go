@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -26,7 +27,7 @@ func jsonKind() Kind {
 	}
 }
 
-func jsonKeys() yaml.Block {
+var jsonKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		{Name: "valid", Is: yaml.Bool, Doc: "true: any JSON passes."},
 		{Name: "equals", Is: yaml.Any, Doc: "The value, in YAML."},
@@ -39,7 +40,7 @@ func jsonKeys() yaml.Block {
 		{Name: "order", Is: yaml.Bool, Doc: "false: the order of arrays does not matter."},
 		{Name: "partial", Is: yaml.Bool, Doc: "The value is the share of fields that match."},
 	}}
-}
+})
 
 func compileJSON(a args) AnswerScorer {
 	if a.Args.IsScalar() {

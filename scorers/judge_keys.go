@@ -2,11 +2,12 @@ package scorers
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-func judgeKeys() yaml.Block {
+var judgeKeys = sync.OnceValue(func() yaml.Block {
 	b := yaml.Block{Keys: []yaml.Key{
 		{Name: "judge", Is: yaml.Text, Doc: "The judge to use, where the suite has several."},
 		{Name: "panel", Is: yaml.Filled(yaml.Text), Doc: "Several judges, instead of one."},
@@ -39,7 +40,7 @@ func judgeKeys() yaml.Block {
 		b.Keys = append(b.Keys, yaml.Key{Name: name, Is: is, Doc: f.task})
 	}
 	return b
-}
+})
 
 // judgeShape is the shape of `judge`: one question, or none when judges have templates.
 func judgeShape() yaml.Shape {

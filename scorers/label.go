@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/scorers/labels"
@@ -24,7 +25,7 @@ func labelKind() Kind {
 	}
 }
 
-func labelKeys() yaml.Block {
+var labelKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"by", "people"},
 		Keys: []yaml.Key{
@@ -32,7 +33,7 @@ func labelKeys() yaml.Block {
 			{Name: "people", Is: yaml.Int(1, maxLabellers), Doc: "How many people must have labelled the answer; 1 when not given."},
 		},
 	}
-}
+})
 
 // maxLabellers bounds how many people a suite may require per answer.
 const maxLabellers = 100

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -55,7 +56,7 @@ func compileLength(a args) AnswerScorer {
 	})
 }
 
-func lengthKeys() yaml.Block {
+var lengthKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: append([]string{"min", "max"}, lengthUnits()...),
 		Keys: append([]yaml.Key{
@@ -65,7 +66,7 @@ func lengthKeys() yaml.Block {
 			{Name: "unit", Is: yaml.Word(lengthUnits()...), Doc: "What `min` and `max` count; characters when not given."},
 		}, slices.Concat(boundsKeys().Keys, textKeys().Only("trim", "normalize").Keys)...),
 	}
-}
+})
 
 func lengthOf() yaml.Shape { return yaml.Either(naturalNumber(), boundsKeys().Shape()) }
 

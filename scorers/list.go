@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
@@ -44,7 +45,7 @@ type listScorer struct {
 	recall  *float64 // required share of the items; nil: the lists must be equal
 }
 
-func listKeys() yaml.Block {
+var listKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"items"},
 		Keys: append([]yaml.Key{
@@ -53,7 +54,7 @@ func listKeys() yaml.Block {
 			{Name: "recall", Is: share(), Doc: "The share of the items that must be there, whatever else is."},
 		}, textKeys().Only(listOptions()...).Keys...),
 	}
-}
+})
 
 func compileList(a args) AnswerScorer {
 	c := listScorer{fold: a.fold(), place: map[string]int{}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,7 +35,7 @@ func numberKind() Kind {
 
 func anyNumber() yaml.Shape { return yaml.Number(-math.MaxFloat64, math.MaxFloat64) }
 
-func numberKeys() yaml.Block {
+var numberKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"is"},
 		Keys: []yaml.Key{
@@ -44,7 +45,7 @@ func numberKeys() yaml.Block {
 			{Name: "decimal", Is: yaml.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
 		},
 	}
-}
+})
 
 func compileNumber(a args) AnswerScorer {
 	is := a.Args

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -26,7 +27,7 @@ func bleuKind() Kind {
 	}
 }
 
-func bleuKeys() yaml.Block {
+var bleuKeys = sync.OnceValue(func() yaml.Block {
 	return overlapKeys(
 		yaml.Key{Name: "definition", Is: yaml.Word("sacrebleu")},
 		yaml.Key{Name: "tokenize", Is: yaml.Word(sacrebleuTokenizers()...), Doc: "13a when not given."},
@@ -34,7 +35,7 @@ func bleuKeys() yaml.Block {
 		yaml.Key{Name: "effectiveOrder", Is: yaml.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
 		yaml.Key{Name: "lowercase", Is: yaml.Bool},
 	)
-}
+})
 
 func sacrebleuTokenizers() []string { return []string{"13a", "intl", "char", "zh", "none"} }
 
@@ -90,14 +91,14 @@ func nltkSmoothings() []string {
 	return []string{"method0", "method1", "method2", "method3", "method4", "method5", "method6", "method7"}
 }
 
-func nltkKeys() yaml.Block {
+var nltkKeys = sync.OnceValue(func() yaml.Block {
 	return overlapKeys(
 		yaml.Key{Name: "definition", Is: yaml.Word("nltk")},
 		yaml.Key{Name: "smoothing", Is: yaml.Word(nltkSmoothings()...), Doc: "method0 (no smoothing) when not given."},
 		yaml.Key{Name: "maxOrder", Is: yaml.Int(1, 9), Doc: "The longest run of words; 4 when not given."},
 		yaml.Key{Name: "lowercase", Is: yaml.Bool},
 	)
-}
+})
 
 func compileNLTKBLEU(a args) AnswerScorer {
 	m := a.Args.Map(nltkKeys().Names()...)

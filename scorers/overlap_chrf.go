@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -19,7 +20,7 @@ func chrfKind() Kind {
 	}
 }
 
-func chrfKeys() yaml.Block {
+var chrfKeys = sync.OnceValue(func() yaml.Block {
 	return overlapKeys(
 		yaml.Key{Name: "charOrder", Is: yaml.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
 		yaml.Key{Name: "wordOrder", Is: yaml.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
@@ -28,7 +29,7 @@ func chrfKeys() yaml.Block {
 		yaml.Key{Name: "whitespace", Is: yaml.Bool, Doc: "Whether white space counts."},
 		yaml.Key{Name: "epsSmoothing", Is: yaml.Bool},
 	)
-}
+})
 
 func compileChrF(a args) AnswerScorer {
 	m := a.Args.Map(chrfKeys().Names()...)

@@ -3,6 +3,7 @@ package scorers
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -22,7 +23,7 @@ func levenshteinKind() Kind {
 	}
 }
 
-func levenshteinKeys() yaml.Block {
+var levenshteinKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"to"},
 		Keys: append([]yaml.Key{
@@ -32,7 +33,7 @@ func levenshteinKeys() yaml.Block {
 			{Name: "definition", Is: yaml.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
 		}, textKeys().Keys...),
 	}
-}
+})
 
 func compileLevenshtein(a args) AnswerScorer {
 	m := a.Args.Map(levenshteinKeys().Names()...)

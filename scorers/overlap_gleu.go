@@ -3,6 +3,7 @@ package scorers
 import (
 	"cmp"
 	"fmt"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -17,9 +18,9 @@ func gleuKind() Kind {
 	}
 }
 
-func gleuKeys() yaml.Block {
+var gleuKeys = sync.OnceValue(func() yaml.Block {
 	return overlapKeys(yaml.Key{Name: "maxOrder", Is: yaml.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
-}
+})
 
 func compileGLEU(a args) AnswerScorer {
 	m := a.Args.Map(gleuKeys().Names()...)

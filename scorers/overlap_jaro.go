@@ -1,6 +1,8 @@
 package scorers
 
 import (
+	"sync"
+
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -16,7 +18,7 @@ func jaroWinklerKind() Kind {
 	}
 }
 
-func jaroWinklerKeys() yaml.Block { return overlapKeys(textKeys().Keys...) }
+var jaroWinklerKeys = sync.OnceValue(func() yaml.Block { return overlapKeys(textKeys().Keys...) })
 
 func compileJaroWinkler(a args) AnswerScorer {
 	m := a.Args.Map(jaroWinklerKeys().Names()...)

@@ -3,6 +3,7 @@ package scorers
 import (
 	"cmp"
 	"fmt"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -27,7 +28,7 @@ func rougeMeasures() []string { return []string{"f", "precision", "recall"} }
 
 func rougeDefinitions() []string { return []string{"unicode", "rouge-score"} }
 
-func rougeKeys() yaml.Block {
+var rougeKeys = sync.OnceValue(func() yaml.Block {
 	return overlapKeys(
 		yaml.Key{
 			Name: "type",
@@ -43,7 +44,7 @@ func rougeKeys() yaml.Block {
 		},
 		yaml.Key{Name: "stem", Is: yaml.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
 	)
-}
+})
 
 func compileRouge(a args) AnswerScorer {
 	m := a.Args.Map(rougeKeys().Names()...)

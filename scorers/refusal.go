@@ -36,7 +36,7 @@ func refusalKind() Kind {
 	}
 }
 
-func refusalKeys() yaml.Block {
+var refusalKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"is"},
 		Keys: []yaml.Key{
@@ -44,7 +44,7 @@ func refusalKeys() yaml.Block {
 			{Name: "also", Is: yaml.OneOrList(yaml.Text), Doc: "Phrases of refusal in addition to the known ones."},
 		},
 	}
-}
+})
 
 func compileRefusal(a args) AnswerScorer {
 	want, also := a.Args, []string(nil)

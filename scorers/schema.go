@@ -40,7 +40,7 @@ func schemaKind() Kind {
 
 const schemaURL = "evalrun:///schema.json"
 
-func schemaKeys() yaml.Block {
+var schemaKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		One: []string{"schema", "file"},
 		Keys: []yaml.Key{
@@ -49,7 +49,7 @@ func schemaKeys() yaml.Block {
 			{Name: "fence", Is: yaml.Bool, Doc: "Reads the first fenced block, when there is one."},
 		},
 	}
-}
+})
 
 func compileSchema(a args) AnswerScorer {
 	m := a.Args.Map(schemaKeys().Names()...)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -107,7 +108,7 @@ func (want finishReasonScorer) Score(a *Answer) Finding {
 	return Fail("finish reason %s, expected %s", shown, strings.Join(want, " or "))
 }
 
-func safetyKeys() yaml.Block {
+var safetyKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"max", "min", "absent"},
 		Keys: []yaml.Key{
@@ -122,7 +123,7 @@ func safetyKeys() yaml.Block {
 			{Name: "absent", Is: yaml.Bool, Doc: "A rating that is missing passes."},
 		},
 	}
-}
+})
 
 func compileSafety(a args) AnswerScorer {
 	m := a.Args.Map(safetyKeys().Names()...)
@@ -153,12 +154,12 @@ type blockedScorer struct {
 	by      string
 }
 
-func blockedKeys() yaml.Block {
+var blockedKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		{Name: "reason", Is: blockReasons(), Doc: "Why: a reason, or several."},
 		{Name: "by", Is: yaml.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
 	}}
-}
+})
 
 func compileBlocked(a args) AnswerScorer {
 	c := blockedScorer{want: true}
@@ -237,14 +238,14 @@ func compileChunks(a args) AnswerScorer {
 	})
 }
 
-func tokensKeys() yaml.Block {
+var tokensKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: boundsKeys().Some,
 		Keys: append(
 			[]yaml.Key{{Name: "of", Is: yaml.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
 			boundsKeys().Keys...),
 	}
-}
+})
 
 func compileTokens(a args) AnswerScorer {
 	m, s := a.bounds(tokensKeys(), "{max: 64}", natural)

@@ -3,6 +3,7 @@ package scorers
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -21,7 +22,7 @@ func similarKind() Kind {
 	}
 }
 
-func similarKeys() yaml.Block {
+var similarKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"to"},
 		Keys: []yaml.Key{
@@ -29,7 +30,7 @@ func similarKeys() yaml.Block {
 			{Name: "min", Is: yaml.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` next to the kind."},
 		},
 	}
-}
+})
 
 func compileSimilar(a args) AnswerScorer {
 	m := a.Args.Map(similarKeys().Names()...)

@@ -3,6 +3,7 @@ package scorers
 import (
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -60,7 +61,7 @@ func (a args) bounds(keys yaml.Block, such string, read func(yaml.Node) float64)
 }
 
 // boundsKeys are the keys of an integer range.
-func boundsKeys() yaml.Block {
+var boundsKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"min", "max"},
 		Keys: []yaml.Key{
@@ -68,7 +69,7 @@ func boundsKeys() yaml.Block {
 			{Name: "max", Is: naturalNumber(), Doc: "The largest number."},
 		},
 	}
-}
+})
 
 func naturalNumber() yaml.Shape { return yaml.Int(0, math.MaxInt32) }
 

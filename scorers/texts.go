@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -15,13 +16,13 @@ import (
 )
 
 // textKeys are options of text scorers; some kinds take them among their arguments too.
-func textKeys() yaml.Block {
+var textKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		{Name: "ignoreCase", Is: yaml.Bool, Doc: "Full Unicode case folding of both sides."},
 		{Name: "trim", Is: yaml.Bool, Doc: "White space around the answer does not matter."},
 		{Name: "normalize", Is: wordShape(unicodeForms()), Doc: "The Unicode form of both sides; nfc when not given."},
 	}}
-}
+})
 
 func textOptions() []string { return textKeys().Names() }
 

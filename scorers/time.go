@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -35,7 +36,7 @@ func unscoredInBatch() Finding {
 	return Unscored("the answer came with a batch, so how long the service took is not known")
 }
 
-func timeKeys() yaml.Block {
+var timeKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"min", "max"},
 		Keys: []yaml.Key{
@@ -43,7 +44,7 @@ func timeKeys() yaml.Block {
 			{Name: "max", Is: yaml.Duration, Doc: "The longest time."},
 		},
 	}
-}
+})
 
 func timeBounds() yaml.Shape { return yaml.Either(yaml.Duration, timeKeys().Shape()) }
 

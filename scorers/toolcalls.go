@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/expr"
@@ -58,7 +59,7 @@ const (
 
 func argModes() []argMode { return []argMode{argsExact, argsSubset, argsIgnore} }
 
-func toolCallsKeys() yaml.Block {
+var toolCallsKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"calls"},
 		Keys: []yaml.Key{
@@ -67,9 +68,9 @@ func toolCallsKeys() yaml.Block {
 			{Name: "args", Is: wordShape(argModes()), Doc: "How arguments are compared; exact when not given."},
 		},
 	}
-}
+})
 
-func callKeys() yaml.Block {
+var callKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
 		Keys: []yaml.Key{
@@ -77,7 +78,7 @@ func callKeys() yaml.Block {
 			{Name: "args", Is: yaml.MapShape(yaml.Any), Doc: "The arguments; none when not given."},
 		},
 	}
-}
+})
 
 // maxListedCalls bounds the calls that a scorer may list.
 const maxListedCalls = 1000

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -29,12 +30,12 @@ func xmlKind() Kind {
 
 var xmlPath = compiled(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
 
-func xmlKeys() yaml.Block {
+var xmlKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		{Name: "required", Is: texts(), Doc: "Paths of elements, such as order/items/item, or order/@id."},
 		{Name: "fence", Is: yaml.Bool, Doc: "Reads the first fenced block, when there is one."},
 	}}
-}
+})
 
 func compileXML(a args) AnswerScorer {
 	var x xmlScorer

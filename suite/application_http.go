@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -56,7 +57,7 @@ func httpMethods() []string {
 	return []string{methodPost, "GET", "PUT", "PATCH", "DELETE"}
 }
 
-func httpBlock() yaml.Block {
+var httpBlock = sync.OnceValue(func() yaml.Block {
 	keys := []yaml.Key{
 		key("method", yaml.Word(httpMethods()...), "POST when not given."),
 		key(
@@ -79,7 +80,7 @@ func httpBlock() yaml.Block {
 		"stream", yaml.Word(streamSSE, streamJSON),
 		"The answer is a stream of server-sent events (sse), or of lines of JSON (ndjson); `answer` is applied to each event.",
 	))...)}
-}
+})
 
 // readingKeys are the keys that say how to read what an application gives.
 func readingKeys(what string, stream yaml.Key) []yaml.Key {

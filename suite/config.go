@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -16,7 +17,7 @@ import (
 )
 
 // configBlock holds the keys of eval.GenerationConfig, tailKeys, and `extra`.
-func configBlock() yaml.Block {
+var configBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("stopSequences", yaml.List(yaml.Text), "Texts at which the answer ends."),
 		key("temperature", yaml.Number(0, math.MaxFloat64), "How freely tokens are drawn; 0 takes the likeliest."),
@@ -35,7 +36,7 @@ func configBlock() yaml.Block {
 		key("thinkingConfig", yaml.Some(thinkingShape), "How the model thinks; other keys are sent as they are."),
 		key("extra", yaml.MapShape(yaml.Any), "Fields that evalrun does not know, sent as they are."),
 	}}
-}
+})
 
 const maxCandidates = 8
 
@@ -45,9 +46,9 @@ func schemaShape() yaml.Shape {
 	return yaml.When("file", schemaFile().Shape(), yaml.MapShape(yaml.Any))
 }
 
-func schemaFile() yaml.Block {
+var schemaFile = sync.OnceValue(func() yaml.Block {
 	return fileBlock("A JSON or YAML file of the project with the schema.")
-}
+})
 
 func thinkingShape(templates bool) yaml.Schema {
 	out := yaml.Block{Keys: []yaml.Key{

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -44,14 +45,14 @@ const (
 // Placed reports whether the program runs in a folder of its trial, and not in the suite's.
 func (p *Program) Placed() bool { return p.Workspace != "" || p.Confined.Kind != SandboxNone }
 
-func sandboxBlock() yaml.Block {
+var sandboxBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"command"}, Keys: []yaml.Key{key(
 		"command", yaml.OneOrMore(yaml.Text),
 		"A command to which the program's own is appended, with {{.workspace}} and {{.home}}, such as docker run.",
 	)}}
-}
+})
 
-func confinementKeys() []yaml.Key {
+var confinementKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{
 		key(
 			"sandbox", yaml.Either(yaml.Word(SandboxNone, SandboxAuto, SandboxBwrap), sandboxBlock().Shape()),
@@ -63,7 +64,7 @@ func confinementKeys() []yaml.Key {
 		key("network", yaml.Word("full", "none"), "none: a sandboxed program has no network, and reaches its `models` alone."),
 		key("home", yaml.Text, "fresh (the default): an empty HOME for each trial; inherit: yours; or a folder to copy."),
 	}
-}
+})
 
 // confine reads what the program may see and reach.
 func (l *loader) confine(p *Program, m yaml.Map) {

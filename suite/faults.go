@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -10,7 +11,7 @@ import (
 // maxFaultLatency bounds the latency of a fault.
 const maxFaultLatency = 10 * time.Minute
 
-func faultBlock() yaml.Block {
+var faultBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"status", "latency", "cut"},
 		Keys: []yaml.Key{
@@ -20,7 +21,7 @@ func faultBlock() yaml.Block {
 			key("rate", yaml.Number(0, 1), "The share of the calls that it happens to; all when not given."),
 		},
 	}
-}
+})
 
 // faults reads what goes wrong on purpose with the calls that a program makes.
 func (l *loader) faults(t *Target, m yaml.Map) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -40,7 +41,7 @@ func generatorShape() yaml.Shape {
 	return yaml.Either(yaml.OneOrMore(yaml.Text), generatorBlock().Shape())
 }
 
-func generatorBlock() yaml.Block {
+var generatorBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
 		Keys: []yaml.Key{
@@ -53,7 +54,7 @@ func generatorBlock() yaml.Block {
 			key("vars", passedShape(), "The variables that a prompt's program gets: all that are not hidden when not given."),
 		},
 	}
-}
+})
 
 // generator reads the key `program` of a prompt or a case. It is nil after a problem.
 func (l *loader) generator(m yaml.Map) *generator {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -22,7 +23,7 @@ const (
 	perTrial = "trial"
 )
 
-func httpLoginBlock() yaml.Block {
+var httpLoginBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"url"},
 		Keys: []yaml.Key{
@@ -34,7 +35,7 @@ func httpLoginBlock() yaml.Block {
 			key("per", yaml.Word(perRun, perTrial), "run: once for all trials, when not given. trial: for each, with the variables of its case."),
 		},
 	}
-}
+})
 
 // httpLogin reads how to log in to an endpoint; nil when the suite does not say.
 func (l *loader) httpLogin(n yaml.Node) *HTTPLogin {

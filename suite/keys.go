@@ -43,7 +43,7 @@ func globList() yaml.Shape { return yaml.OneOrMore(yaml.Text) }
 
 func whole() yaml.Shape { return yaml.Int(1, math.MaxInt32) }
 
-func suiteBlock() yaml.Block {
+var suiteBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"version", "name"},
 		Keys: []yaml.Key{
@@ -93,22 +93,22 @@ func suiteBlock() yaml.Block {
 			key("gate", yaml.Some(gateBlock().Shape()), "The rules that turn outcomes and verdicts into an exit code."),
 		},
 	}
-}
+})
 
 // partBlock has the keys of an included file. Only the suite itself may say what a run is, where its
 // requests go and what it may cost.
-func partBlock() yaml.Block {
+var partBlock = sync.OnceValue(func() yaml.Block {
 	return suiteBlock().Only(
 		"version", "name", "description", "include", "targets", "prompts", "judges", "scorerSets", "defaults", "cases",
 	)
-}
+})
 
 // fromEnvironment is a text of the service block that names a variable of the environment.
 func fromEnvironment() yaml.Shape { return yaml.Matching(envRef().String()) }
 
 func webAddress() yaml.Shape { return yaml.Either(yaml.Matching(`^https?://`), fromEnvironment()) }
 
-func serviceBlock() yaml.Block {
+var serviceBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("baseUrl", webAddress(), "Where the service is, without the version: https://..."),
 		key(
@@ -128,9 +128,9 @@ func serviceBlock() yaml.Block {
 		key("authScopeBase", webAddress(), "The beginning of the scopes' identifiers, for `evalrun auth login`."),
 		ofBatch(),
 	}}
-}
+})
 
-func targetBlock() yaml.Block {
+var targetBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"}, One: targetForms(),
 		Keys: []yaml.Key{
@@ -154,9 +154,9 @@ func targetBlock() yaml.Block {
 			key("extra", yaml.MapShape(yaml.Any), "Fields at the top level of every request, sent as they are, such as `cachedContent`."),
 		},
 	}
-}
+})
 
-func judgeBlock() yaml.Block {
+var judgeBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name", "model"},
 		Keys: []yaml.Key{
@@ -180,13 +180,13 @@ func judgeBlock() yaml.Block {
 			),
 		},
 	}
-}
+})
 
-func chooseBlock() yaml.Block {
+var chooseBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{key("criteria", yaml.Text, "What makes one answer better than another.")}}
-}
+})
 
-func safetyBlock() yaml.Block {
+var safetyBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"category", "threshold"},
 		Keys: []yaml.Key{
@@ -194,9 +194,9 @@ func safetyBlock() yaml.Block {
 			key("threshold", yaml.Suggesting(wire.Thresholds...), ""),
 		},
 	}
-}
+})
 
-func promptBlock() yaml.Block {
+var promptBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"}, One: promptForms(),
 		Keys: append([]yaml.Key{
@@ -211,9 +211,9 @@ func promptBlock() yaml.Block {
 			key("live", yaml.Bool, "With `turns`: only the user's are listed, and the model's own replies go in between."),
 		}, toolKeys()...),
 	}
-}
+})
 
-func turnBlock() yaml.Block {
+var turnBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		One: []string{eval.RoleUser, eval.RoleModel},
 		Keys: []yaml.Key{
@@ -221,11 +221,11 @@ func turnBlock() yaml.Block {
 			key(eval.RoleModel, turnShape(), "What the model has said: a text, or a list of parts."),
 		},
 	}
-}
+})
 
 func turnShape() yaml.Shape { return yaml.Either(yaml.Text, yaml.Filled(partOfPrompt().Shape())) }
 
-func partOfPrompt() yaml.Block {
+var partOfPrompt = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		One: partForms(),
 		Keys: []yaml.Key{
@@ -246,9 +246,9 @@ func partOfPrompt() yaml.Block {
 			key("resize", yaml.Bool, "Whether the image is made smaller when the prompt would be too large."),
 		},
 	}
-}
+})
 
-func embeddingBlock() yaml.Block {
+var embeddingBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"model"},
 		Keys: []yaml.Key{
@@ -258,10 +258,10 @@ func embeddingBlock() yaml.Block {
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this model."),
 		},
 	}
-}
+})
 
 // caseKeys are the keys that cases and defaults share.
-func caseKeys() []yaml.Key {
+var caseKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{
 		key("vars", yaml.MapShape(yaml.Any), "Variables for templates: texts as they are written, lists and mappings."),
 		key(
@@ -282,11 +282,11 @@ func caseKeys() []yaml.Key {
 		key("quarantine", quarantineBlock().Shape(), "Why the case does not count in the gate, and until when."),
 		key("scorers", yaml.Ref("scorers"), "What the answer must satisfy."),
 	}
-}
+})
 
-func defaultsBlock() yaml.Block { return yaml.Block{Keys: caseKeys()} }
+var defaultsBlock = sync.OnceValue(func() yaml.Block { return yaml.Block{Keys: caseKeys()} })
 
-func caseBlock() yaml.Block {
+var caseBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"name", "dataset", "program"},
 		Keys: slices.Concat(caseKeys(), []yaml.Key{
@@ -301,7 +301,7 @@ func caseBlock() yaml.Block {
 			),
 		}, datasetKeys()),
 	}
-}
+})
 
 func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", "yaml", "file"} }
 
@@ -324,7 +324,7 @@ var datasetKeys = sync.OnceValue(func() []yaml.Key {
 	}
 })
 
-func quarantineBlock() yaml.Block {
+var quarantineBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"reason", "owner", "until"},
 		Keys: []yaml.Key{
@@ -333,14 +333,14 @@ func quarantineBlock() yaml.Block {
 			key("until", yaml.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), "The last day, such as 2027-01-31."),
 		},
 	}
-}
+})
 
-func useBlock() yaml.Block {
+var useBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{useKey},
 		Keys: []yaml.Key{key(useKey, yaml.OneOrList(yaml.Text), "The names of scorer sets.")},
 	}
-}
+})
 
 // scorerItem is an item of a list of scorers. The table of kinds defines the scorers themselves.
 func scorerItem() yaml.Shape { return yaml.When(useKey, useBlock().Shape(), yaml.Ref("scorer")) }
@@ -363,7 +363,7 @@ func PricesShape(templates bool) yaml.Schema { return pricesBlock().Shape()(temp
 // ScorersShape is the shape of a list of scorers. Shape and PartShape refer to it as `scorers`.
 func ScorersShape(templates bool) yaml.Schema { return yaml.List(scorerItem())(templates) }
 
-func servicesBlock() yaml.Block {
+var servicesBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Keys: []yaml.Key{
 			key(
@@ -397,11 +397,11 @@ func servicesBlock() yaml.Block {
 			key("limits", serviceLimitsBlock().Shape(), "Limits of this service. Those of the suite cap the sum of all."),
 		},
 	}
-}
+})
 
 func maxTokensFields() []string { return []string{"max_completion_tokens", "max_tokens"} }
 
-func loginBlock() yaml.Block {
+var loginBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
 		Keys: []yaml.Key{
@@ -410,12 +410,12 @@ func loginBlock() yaml.Block {
 			key("lifetime", yaml.Duration, "How long a token is good; without it, until the service refuses it."),
 		},
 	}
-}
+})
 
-func serviceLimitsBlock() yaml.Block {
+var serviceLimitsBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("concurrency", yaml.Int(1, MaxConcurrency), "How many requests are under way at once; 8 when not given."),
 		key("requestsPerMinute", whole(), ""),
 		key("tokensPerMinute", whole(), ""),
 	}}
-}
+})

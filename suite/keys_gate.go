@@ -2,16 +2,17 @@ package suite
 
 import (
 	"math"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-func atLeast() yaml.Block {
+var atLeast = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"min"}, Keys: []yaml.Key{key("min", share(), "")}}
-}
+})
 
-func gateBlock() yaml.Block {
+var gateBlock = sync.OnceValue(func() yaml.Block {
 	var limits []yaml.Key
 	for _, rule := range eval.GateLimits() {
 		shape := share()
@@ -40,11 +41,11 @@ func gateBlock() yaml.Block {
 		key("judges", judgesBlock().Shape(), "How far the judges must agree with people's labels on every arm, by lower bounds."),
 		key("drift", yaml.OneOrMore(driftBlock().Shape()), "The metrics that must not get worse over the nights, on every arm."),
 	)}
-}
+})
 
 const passRate = "passRate"
 
-func bestBlock() yaml.Block {
+var bestBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"arm"}, Keys: []yaml.Key{
 		key("arm", yaml.Text, "An arm of this run, `target/prompt`. It may not be ruled out as the best."),
 		key("sole", yaml.Bool, "Whether all others have to be ruled out."),
@@ -55,20 +56,20 @@ func bestBlock() yaml.Block {
 		key("metric", yaml.Text, "The metric to rank by: pass when not given, or a named scorer."),
 		key("alpha", yaml.Number(0, MaxAlpha), "How often the best arm may be ruled out; 0.05 when not given."),
 	}}
-}
+})
 
-func judgesBlock() yaml.Block {
+var judgesBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Some: []string{"sensitivity", "specificity", "kappa"}, Keys: []yaml.Key{
 		key("sensitivity", share(), "The least share of the answers passed by people that a judge passes."),
 		key("specificity", share(), "The least share of the answers failed by people that a judge fails."),
 		key("kappa", share(), "The least Cohen's kappa."),
 	}}
-}
+})
 
 // maxNights is the most runs over which false alarms may be counted.
 const maxNights = 10_000
 
-func driftBlock() yaml.Block {
+var driftBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("metric", yaml.Text, "pass (the default), or a named scorer."),
 		key("falseAlarms", yaml.Block{Keys: []yaml.Key{
@@ -78,13 +79,13 @@ func driftBlock() yaml.Block {
 		key("runs", yaml.Text, "The runs that are nights: label:nightly when not given, or another selector of runs."),
 		key("onAlarm", yaml.WordShape(eval.OnFail, eval.OnWarn), "What an alarm makes of the gate; fail when not given."),
 	}}
-}
+})
 
-func percentileBlock() yaml.Block {
+var percentileBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"p95"}, Keys: []yaml.Key{key("p95", yaml.Duration, "")}}
-}
+})
 
-func baselineBlock() yaml.Block {
+var baselineBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		One: []string{"run", "arm"},
 		Keys: []yaml.Key{
@@ -117,29 +118,29 @@ func baselineBlock() yaml.Block {
 			),
 		},
 	}
-}
+})
 
-func acceptedBlock() yaml.Block {
+var acceptedBlock = sync.OnceValue(func() yaml.Block {
 	patterns := yaml.OneOrList(yaml.Text)
 	return yaml.Block{Keys: []yaml.Key{
 		key("removed", patterns, "Patterns of cases, arms and suites that only the baseline may have."),
 		key("changed", patterns, "Patterns of cases that may have other variables, another prompt or other scorers."),
 		key("quarantined", patterns, "Patterns of cases that may be in quarantine."),
 	}}
-}
+})
 
-func totalBlock() yaml.Block {
+var totalBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Need: []string{"margin"}, Keys: []yaml.Key{
 		key("margin", share(), "How much worse than the earlier baseline is still not worse."),
 		key("since", yaml.Text, "`first`, the oldest baseline that baselines.json keeps, or the day whose baseline counts."),
 	}}
-}
+})
 
-func marginBlock() yaml.Block {
+var marginBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{key("margin", share(), "The margin of this metric.")}}
-}
+})
 
-func ratioBlock() yaml.Block {
+var ratioBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"limit"},
 		Keys: []yaml.Key{
@@ -151,9 +152,9 @@ func ratioBlock() yaml.Block {
 			key("strict", yaml.Bool, "Whether too few cases for the limit fail the gate."),
 		},
 	}
-}
+})
 
-func pricesBlock() yaml.Block {
+var pricesBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"currency", "models"},
 		Keys: []yaml.Key{
@@ -162,7 +163,7 @@ func pricesBlock() yaml.Block {
 			key("models", yaml.Some(yaml.Named(anyModelID().String(), priceBlock().Shape())), "Prices by the ids of models."),
 		},
 	}
-}
+})
 
 // leastFactor is the least factor of the prices by batch, which are never free.
 const leastFactor = 0.001
@@ -174,7 +175,7 @@ func ofBatchPrices() yaml.Key {
 	)
 }
 
-func priceBlock() yaml.Block {
+var priceBlock = sync.OnceValue(func() yaml.Block {
 	above := key("above", longPriceBlock().Shape(), "The prices of calls whose prompts have more than `tokens` tokens.")
 	return yaml.Block{
 		Need: rateBlock().Need, Keys: append(
@@ -183,14 +184,14 @@ func priceBlock() yaml.Block {
 			key("date", yaml.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), "The day on which they were there, such as 2027-01-31."),
 		),
 	}
-}
+})
 
-func longPriceBlock() yaml.Block {
+var longPriceBlock = sync.OnceValue(func() yaml.Block {
 	tokens := key("tokens", yaml.Int(eval.LongPrompt, math.MaxInt32), "The longest prompt at the other prices.")
 	return yaml.Block{Need: append([]string{"tokens"}, rateBlock().Need...), Keys: append([]yaml.Key{tokens}, rateBlock().Keys...)}
-}
+})
 
-func rateBlock() yaml.Block {
+var rateBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"input", "output"},
 		Keys: []yaml.Key{
@@ -210,9 +211,9 @@ func rateBlock() yaml.Block {
 			),
 		},
 	}
-}
+})
 
-func limitsBlock() yaml.Block {
+var limitsBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("concurrency", yaml.Int(1, MaxConcurrency), "How many requests are under way at once; 8 when not given."),
 		key("requestsPerMinute", whole(), ""),
@@ -227,26 +228,26 @@ func limitsBlock() yaml.Block {
 		key("models", yaml.Named(anyModelID().String(), modelLimits().Shape()), "Limits of single models."),
 		key("batch", batchLimitsBlock().Shape(), "Limits of batches."),
 	}}
-}
+})
 
-func batchLimitsBlock() yaml.Block {
+var batchLimitsBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("wait", yaml.Duration, "How long a run with --wait waits for its batches; 24h when not given."),
 	}}
-}
+})
 
-func budgetBlock() yaml.Block {
+var budgetBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("tokens", whole(), "Of prompts and answers."),
 		key("calls", whole(), "Every attempt counts. Never overrun."),
 		key("money", yaml.Number(1e-9, math.MaxInt32), "In the currency of the price list."),
 		key("time", yaml.Duration, "How long the run may take."),
 	}}
-}
+})
 
-func modelLimits() yaml.Block {
+var modelLimits = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"requestsPerMinute", "tokensPerMinute"},
 		Keys: []yaml.Key{key("requestsPerMinute", whole(), ""), key("tokensPerMinute", whole(), "")},
 	}
-}
+})

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -286,7 +287,7 @@ func systemShape() yaml.Shape {
 	return yaml.Either(yaml.Text, systemFile().Shape())
 }
 
-func systemFile() yaml.Block { return fileBlock("A file of the project with the text.") }
+var systemFile = sync.OnceValue(func() yaml.Block { return fileBlock("A file of the project with the text.") })
 
 // system reads the system text of a prompt: a template, or the name of a file with one. It is nil without one.
 func (l *loader) system(n yaml.Node) *source {

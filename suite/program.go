@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -170,7 +171,7 @@ const (
 	programLongest = 24 * time.Hour
 )
 
-func programBlock() yaml.Block {
+var programBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
 		Keys: slices.Concat(confinementKeys(), readingKeys("output", key(
@@ -213,9 +214,9 @@ func programBlock() yaml.Block {
 			),
 		}),
 	}
-}
+})
 
-func programLimits() yaml.Block {
+var programLimits = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Some: []string{"steps", "tokens", "money"},
 		Keys: []yaml.Key{
@@ -224,7 +225,7 @@ func programLimits() yaml.Block {
 			key("money", yaml.Number(0, math.MaxInt32), "What they cost by the price list; further calls are refused."),
 		},
 	}
-}
+})
 
 func (l *loader) program(n yaml.Node) *Program {
 	m := n.Map(programBlock().Names()...)

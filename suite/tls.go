@@ -7,17 +7,18 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-func tlsBlock() yaml.Block {
+var tlsBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		key("cert", yaml.Text, "The certificate that evalrun shows, for mutual TLS."),
 		key("key", yaml.Text, "The private key of `cert`."),
 		key("ca", yaml.Text, "The authorities that the other side's certificate may be from, instead of the system's."),
 	}}
-}
+})
 
 // tls reads the certificates for one other side; nil without any. The digest is that of all files.
 func (l *loader) tls(n yaml.Node) (out *tls.Config, digest string) {

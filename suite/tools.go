@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/evalrun/evalrun/diag"
@@ -24,7 +25,7 @@ const (
 // toolName matches the names of functions that all protocols accept.
 var toolName = pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
-func toolKeys() []yaml.Key {
+var toolKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{
 		key(
 			"tools", yaml.Either(yaml.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
@@ -40,13 +41,13 @@ func toolKeys() []yaml.Key {
 		),
 		key("maxSteps", yaml.Int(1, maxSteps), "How often the model is called in a trial at most; 8 when not given."),
 	}
-}
+})
 
 func toolModes() []string {
 	return []string{string(eval.Auto), string(eval.None), string(eval.Required)}
 }
 
-func toolBlock() yaml.Block {
+var toolBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
 		Keys: []yaml.Key{
@@ -55,23 +56,23 @@ func toolBlock() yaml.Block {
 			key("parameters", yaml.MapShape(yaml.Any), "A JSON Schema of its arguments, an object; none when not given."),
 		},
 	}
-}
+})
 
-func toolFileBlock() yaml.Block {
+var toolFileBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"file"},
 		Keys: []yaml.Key{key("file", yaml.Text, "A JSON or YAML file of the project with the list.")},
 	}
-}
+})
 
-func toolNamed() yaml.Block {
+var toolNamed = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
 		Keys: []yaml.Key{key("name", yaml.Matching(toolName().String()), "The function that is called.")},
 	}
-}
+})
 
-func toolResultBlock() yaml.Block {
+var toolResultBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		One: []string{"text", "command"},
 		Keys: []yaml.Key{
@@ -84,7 +85,7 @@ func toolResultBlock() yaml.Block {
 			),
 		},
 	}
-}
+})
 
 func (l *loader) tooling(m yaml.Map, p *Prompt) {
 	t := toolReader{loader: l, prompt: p, names: map[string]diag.Pos{}}
