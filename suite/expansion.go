@@ -163,7 +163,7 @@ func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *dia
 		if sc.Name != "" {
 			if taken[sc.Name] {
 				diags.Errorf(
-					sc.yaml().Entry.Get("name").Pos(), "rename one of them", "two scorers of case `%s` are named `%s`", c.Name, sc.Name,
+					d.node.Map().Get("name").Pos(), "rename one of them", "two scorers of case `%s` are named `%s`", c.Name, sc.Name,
 				)
 			}
 			if taken == nil {

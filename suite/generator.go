@@ -223,7 +223,7 @@ func (s *Suite) readWritten(p *Prompt, at yaml.Node, text string, diags *diag.Li
 		at.Errorf("write {\"system\": \"...\", \"turns\": [{\"user\": \"...\"}, {\"model\": \"...\"}]}", "it is a list of messages")
 		return
 	}
-	l := &loader{Suite: s, diags: diags, verbatim: true}
+	l := &loader{Suite: s, diags: diags, equal: map[string]*Scorer{}, verbatim: true}
 	if !isObject || !isPrompt(object) {
 		p.turns = single(textInTurn{l.template(at.With(strings.TrimRight(text, "\r\n")))})
 		return

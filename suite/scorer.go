@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -283,10 +284,34 @@ func (l *loader) scorerDef(n yaml.Node) *scorerDef {
 		globs(arms, "arm", l.names)
 	}
 	if len(d.templates) == 0 {
-		d.fixed = l.checked(n)
+		d.fixed = l.known(n)
 		d.broken = d.broken || d.fixed == nil
 	}
 	return d
+}
+
+// maxEqual is the most scorers that a loader remembers, to share each with the entries that read the same.
+const maxEqual = 4096
+
+// known is the scorer of an entry: that of an earlier entry of the same file which reads the same, or a new one. Thousands of cases
+// mostly have a few scorers: each is checked, kept and compiled once. A scorer about whose place there is more to say is not shared.
+func (l *loader) known(n yaml.Node) *Scorer {
+	key := n.Signature([]byte(n.Pos().File))
+	if sc := l.equal[string(key)]; sc != nil {
+		return sc
+	}
+	before := l.diags.Len()
+	sc := l.checked(n)
+	if sc != nil && l.diags.Len() == before && len(sc.Arms) == 0 && sc.Needs.none() && len(l.equal) < maxEqual {
+		l.equal[string(key)] = sc
+	}
+	return sc
+}
+
+// none reports whether a scorer needs an answer and nothing else.
+func (n Needs) none() bool {
+	n.Versions = nil
+	return reflect.ValueOf(n).IsZero()
 }
 
 // checked parses an entry and checks its arguments. The scorer is not kept compiled.

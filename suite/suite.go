@@ -385,7 +385,7 @@ func Load(fsys fs.FS, file string, kinds Kinds, opts Options, diags *diag.List) 
 func (s *Suite) load(root yaml.Node, diags *diag.List) {
 	s.loading = &loading{}
 	s.loading.budget.Grow(templateBase)
-	l := loader{Suite: s, diags: diags}
+	l := loader{Suite: s, diags: diags, equal: map[string]*Scorer{}}
 	s.outputs.kept = s.opts.Programs.kept
 	if err := s.opts.Programs.problem; err != nil {
 		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)

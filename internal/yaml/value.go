@@ -2,9 +2,9 @@ package yaml
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -243,7 +243,8 @@ func (n Node) Signature(dst []byte) []byte {
 		return append(dst, 0)
 	}
 	y := n.resolve()
-	dst = fmt.Appendf(dst, "%d %s %q %d\n", y.Kind, y.Tag, y.Value, len(y.Content))
+	dst = append(append(append(dst, byte(y.Kind)), y.Tag...), ' ')
+	dst = strconv.AppendInt(strconv.AppendQuote(dst, y.Value), int64(len(y.Content)), 10)
 	for _, child := range y.Content {
 		dst = Node{child, n.d}.Signature(dst)
 	}
