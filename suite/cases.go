@@ -156,8 +156,18 @@ func (l *loader) readCases() {
 		}
 		def.shareScorers(known)
 		def.node, def.vars = yaml.Map{}, nil // the values are in base
+		def.forgetNodes()
 	}
 	c.finish()
+}
+
+// forgetNodes lets go of the entries whose scorers are made.
+func (def *caseDef) forgetNodes() {
+	for _, d := range slices.Concat(def.scorers...) {
+		if d.fixed != nil {
+			d.node = yaml.Node{}
+		}
+	}
 }
 
 // listedScorers identifies the scorers of a definition, by its own list and that of the entry whose program wrote it.
