@@ -24,11 +24,10 @@ func identity(r *eval.Request) [16]byte {
 	for i, c := range light.Contents {
 		light.Contents[i].Parts = hashedFiles(c.Parts)
 	}
-	data, err := wirejson.Marshal(&light)
+	text, err := wirejson.Append(fmt.Appendf(make([]byte, 0, 1024), "%s %s\n", r.APIVersion, r.Model), &light)
 	if err != nil { // only checked values come here
 		panic(err)
 	}
-	text := fmt.Appendf(make([]byte, 0, len(data)+64), "%s %s\n%s", r.APIVersion, r.Model, data)
 	sum := sha256.Sum256(text)
 	return [16]byte(sum[:16])
 }

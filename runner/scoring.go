@@ -67,6 +67,9 @@ func (a *scoring) answered() {
 		Vars:     a.trial.vars,
 		Context:  &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
 	}
+	if len(r.Response.Candidates) > 0 { // which most scorers look at
+		a.answer.Candidate = &r.Response.Candidates[0]
+	}
 }
 
 func (a *scoring) failed(e *eval.Error) eval.Result {

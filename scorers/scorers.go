@@ -309,11 +309,15 @@ func overCandidates(picked suite.CandidatePick, s AnswerScorer, a *Answer) Findi
 
 // pick is the answer with candidate i chosen.
 func (a *Answer) pick(i int) *Answer {
-	one := *a
-	one.Index, one.Candidate = i, nil
+	var chosen *eval.Candidate
 	if i < len(a.Response.Candidates) {
-		one.Candidate = &a.Response.Candidates[i]
+		chosen = &a.Response.Candidates[i]
 	}
+	if a.Index == i && a.Candidate == chosen {
+		return a
+	}
+	one := *a
+	one.Index, one.Candidate = i, chosen
 	return &one
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -126,14 +127,15 @@ func nightsOf(d *journal.Document) (map[armOfNight]*nightInReading, error) {
 			out[armOfNight{s.Name, s.Arms[i].Name}] = n
 		}
 	}
-	if part != "" {
+	counts := func(n *nightInReading) bool { return n.Part == "" }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(out)), counts) {
 		return out, nil
 	}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
 		}
-		if n := out[armOfNight{f.Suite, f.Arm}]; n != nil && n.Part == "" {
+		if n := out[armOfNight{f.Suite, f.Arm}]; n != nil && counts(n) {
 			n.add(f)
 		}
 	}

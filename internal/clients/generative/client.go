@@ -124,6 +124,6 @@ func (c *Client) below(apiVersion, path string) string {
 }
 
 func (c *Client) method(apiVersion, model, method string) string {
-	path := cmp.Or(c.Server.Path, "models/{model}:{method}")
-	return c.below(apiVersion, strings.NewReplacer("{model}", url.PathEscape(model), "{method}", method).Replace(path))
+	path := strings.ReplaceAll(cmp.Or(c.Server.Path, "models/{model}:{method}"), "{method}", method)
+	return c.below(apiVersion, strings.ReplaceAll(path, "{model}", url.PathEscape(model)))
 }
