@@ -42,8 +42,8 @@ type loader struct {
 	stream       bool                     // default of `stream` for targets
 	sets         map[string]*scorerSet
 	equal        map[string]*Scorer // scorers that entries share, by file and what they read; see known
-	classified   *scorerDef // the scorer that the `classification` block adds
-	unspoken     []string   // parts of prompts that a protocol cannot express and that were reported
+	classified   *scorerDef         // the scorer that the `classification` block adds
+	unspoken     []string           // parts of prompts that a protocol cannot express and that were reported
 	programNodes []programNode
 	verbatim     bool // texts are data that a program wrote, and no templates
 }
