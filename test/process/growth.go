@@ -43,16 +43,28 @@ func (b *bench) growth() ([]point, error) {
 
 // flat is an error when the costs of a trial differ by more than the tolerance.
 func flat(points []point) error {
-	if len(points) == 0 {
+	if apart(points) <= tolerance {
 		return nil
+	}
+	return fmt.Errorf("growth: %s", growthText(points))
+}
+
+// apart is by how much the highest cost of a trial is above the lowest.
+func apart(points []point) float64 {
+	if len(points) == 0 {
+		return 0
 	}
 	byCPU := func(x, y point) int { return cmp.Compare(x.CPU, y.CPU) }
-	least, most := slices.MinFunc(points, byCPU), slices.MaxFunc(points, byCPU)
-	if most.CPU <= least.CPU*(1+tolerance) {
-		return nil
+	return rounded(slices.MaxFunc(points, byCPU).CPU/slices.MinFunc(points, byCPU).CPU - 1)
+}
+
+// growthText says what a trial costs, in a line of the page for each point.
+func growthText(points []point) string {
+	var parts []string
+	for _, p := range points {
+		parts = append(parts, fmt.Sprintf("%.1f us of CPU in a run of %s", p.CPU, thousands(p.Trials)))
 	}
-	return fmt.Errorf("growth: a trial takes %.1f us of CPU among %s and %.1f us among %s, more than a tenth apart",
-		least.CPU, thousands(least.Trials), most.CPU, thousands(most.Trials))
+	return fmt.Sprintf("A trial takes %s:\n%.0f %% apart at most.", strings.Join(parts, ",\n"), 100*apart(points))
 }
 
 // thousands writes a number with commas.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"hash/crc32"
 	"net/http/httptest"
@@ -49,8 +50,9 @@ func TestHoldNamesWorseRatios(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := k.hold(nil, []point{{10, 89}, {100, 80}}); err == nil || !strings.Contains(err.Error(), "80.0 us of CPU among 100") {
-		t.Errorf("got %v, want the growth to be named", err)
+	want := "89.0 us of CPU in a run of 10,\n80.0 us of CPU in a run of 100:\n11 % apart"
+	if err := k.hold(nil, []point{{10, 89}, {100, 80}}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -153,6 +155,22 @@ func TestBetweenReplacesWhatIsMarked(t *testing.T) {
 	if _, err := between("# A\n"+mark, "make x", "new"); err == nil {
 		t.Error("no error without the second mark, want one")
 	}
+}
+
+// A row that does not send has no limit, and the plot has a dot for each point, the higher the more a trial costs.
+func TestTableAndPlot(t *testing.T) {
+	t.Parallel()
+	k := kept{"Measured today", map[string]ratio{
+		"version":                 {Share: 0.123, CPU: 12.345, MB: 20},
+		"5,000 rows of CSV, j=32": {Share: 0.5, CPU: 2.5, ShareOfLimit: 0.6, CPUOfLimit: 2, Allocations: 300, OfLimit: 100, MB: 50},
+	}, []point{{10, 60}, {1000, 30}}}
+	table := k.table()
+	expect.Contains(t, "the table", table, "Measured today.\n\n| work |")
+	expect.Contains(t, "the table", table, "\n| version | 0.12 | | 12.3 | | | | 20 MB |\n")
+	expect.Contains(t, "the table", table, "\n| 5,000 rows of CSV, j=32 | 0.50 | 0.60 | 2.5 | 2.0 | 300 | 100 | 50 MB |\n")
+	expect.Contains(t, "the growth", table, "\nA trial takes 60.0 us of CPU in a run of 10,\n30.0 us of CPU in a run of 1,000:\n100 % apart")
+	expect.Contains(t, "the plot", plot(k.Growth), `points="130.0,90.0 500.0,165.0"`)
+	expect.OK(t, xml.Unmarshal([]byte(plot(k.Growth)), new(struct{})))
 }
 
 // The page, its table and its plot are what the ratios say.

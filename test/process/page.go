@@ -56,7 +56,7 @@ func (k kept) publish() error {
 	return writeBetween(pageFile, "make bench-process", k.table())
 }
 
-// table is the table of the page.
+// table is the table of the page, and what it says of growth.
 func (k kept) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n", k.Measured)
@@ -74,7 +74,7 @@ func (k kept) table() string {
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.1f | %.1f | %d | %d | %d MB |\n", r.name, one.Share, one.ShareOfLimit, one.CPU,
 			one.CPUOfLimit, one.Allocations, one.OfLimit, one.MB)
 	}
-	return b.String()
+	return b.String() + "\n" + growthText(k.Growth) + "\n"
 }
 
 // measured says when and on what machine, and by how many rounds.

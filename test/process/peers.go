@@ -34,7 +34,7 @@ var peerRows = []peerRow{
 	{80, 8, 100 * time.Millisecond},
 	{320, 32, 100 * time.Millisecond},
 	{1_280, 128, 100 * time.Millisecond},
-	{2_560, 512, 100 * time.Millisecond},
+	{5_120, 512, 100 * time.Millisecond},
 }
 
 func (r peerRow) String() string {
@@ -105,6 +105,11 @@ func peers(args []string) error {
 
 // installed returns the path of promptfoo, and installs it where it is missing.
 func installed() (string, error) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("%s is missing: install Node 20, or 22 and newer", program)
+		}
+	}
 	dir, err := filepath.Abs(peersDir)
 	if err != nil {
 		return "", err
@@ -137,7 +142,7 @@ func versions(evalrun string) ([]string, error) {
 	return []string{"Node " + strings.TrimPrefix(strings.TrimSpace(string(node)), "v"), first, "promptfoo " + promptfooVersion}, nil
 }
 
-// besides measures a row. What is measured first warms up.
+// besides measures a row. The first one warms up, for the others it would take minutes.
 func (b *bench) besides(r peerRow, promptfoo string) (besides, error) {
 	out := besides{peerRow: r}
 	url, err := b.server(r.delay)
@@ -153,7 +158,11 @@ func (b *bench) besides(r peerRow, promptfoo string) (besides, error) {
 	if err := os.WriteFile(filepath.Join(dir, "promptfooconfig.yaml"), []byte(config), 0o600); err != nil {
 		return out, err
 	}
-	medians, err := inTurn(1, b.rounds, []func() (cost, error){
+	warm := 0
+	if r == peerRows[0] {
+		warm = 1
+	}
+	medians, err := inTurn(warm, b.rounds, []func() (cost, error){
 		counting(url, func() (cost, error) { return b.evalrun(dir, url, suite.args) }),
 		counting(url, func() (cost, error) { return timed(dir, nil, b.loop(suite, url, "-chat")) }),
 		counting(url, func() (cost, error) {
