@@ -101,14 +101,23 @@ func (d *Document) Raced() bool {
 // ErrNoRun is returned by Open when the directory holds no run file.
 var ErrNoRun = errors.New("there is no run")
 
+// Reading says how a run is read, beyond what all need.
+type Reading func(*Document)
+
+// KeepFacts keeps what Facts yields in memory, some 75 bytes a trial, so that the file is read once.
+func KeepFacts(d *Document) { d.index.kept = &kept{at: map[factsKind]uint32{}} }
+
 // Open reads the run file in a run directory; path may name the file itself. The caller closes
 // the document.
-func Open(path string) (*Document, error) {
+func Open(path string, how ...Reading) (*Document, error) {
 	file, path, err := openRun(path)
 	if err != nil {
 		return nil, err
 	}
 	d := &Document{Dir: filepath.Dir(path), file: runFile{File: file}, index: newIndex()}
+	for _, keep := range how {
+		keep(d)
+	}
 	if err = d.read(); err == nil && d.End == nil {
 		_, err = d.Follow()
 	}

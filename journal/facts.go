@@ -5,21 +5,18 @@ import (
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Facts are the parts of a trial that comparing and counting need: everything but the prompt and the answers. The slices
-// are valid until the next trial is read; the texts stay valid.
+// Facts are the parts of a trial that comparing and counting need: everything but the prompt and the answers. Scores
+// are valid until the next trial is read; all else stays valid.
 type Facts struct {
 	N, Repeat                               int
 	At                                      int64 // where its line is in the file, for TrialAt
 	ID, CaseID, ScorersHash                 string
-	Answer                                  string // identifies the answer; "" if not known
+	Answer                                  uint64 // identifies the answer in all runs that this process reads; 0 if not known
 	VarsHash, RequestHash, FoldedHash       string
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
@@ -43,35 +40,28 @@ type NamedScore struct {
 	Value float64
 }
 
-// Facts yields the trials in the order of the plan. The same Facts are filled in again for each.
+// Facts yields the trials in the order of the plan. The same Facts are filled in again for each. Unless the document was opened
+// with KeepFacts, it reads the file again.
 func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	return func(yield func(*Facts, error) bool) {
 		var f Facts
-		var scanned scannedFacts
-		w := window{file: d.file.File}
+		r := factsReader{doc: d, window: window{file: &d.file}}
 		for i := range d.index.entries {
 			e := &d.index.entries[i]
-			data, err := w.line(e)
-			if err == nil {
-				err = f.scan(data, &scanned)
-			}
-			if err != nil {
+			if err := r.read(e, &f); err != nil {
 				if !yield(nil, err) {
 					return
 				}
 				continue
 			}
-			k := d.Indexed(i)
-			f.N = k.N
-			f.Suite = k.Suite
-			f.Case = k.Case
-			f.Arm = k.Arm
-			f.Outcome = k.Outcome
-			f.ErrorKind = eval.ErrorKind(d.index.shapes[e.shape].errorKind)
+			s := &d.index.shapes[e.shape]
+			f.N, f.ID, f.Suite, f.Case, f.Arm = int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm
+			f.Outcome, f.ErrorKind = eval.Outcome(s.outcome), eval.ErrorKind(s.errorKind)
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
-			f.MayPass = k.MayPass
+			f.MayPass = e.flags&isPassing != 0
 			f.Unused, f.At = e.flags&isUnused != 0, e.offset
+			f.Scores = f.Scores[:0]
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}
@@ -81,95 +71,6 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			}
 		}
 	}
-}
-
-type scannedFacts struct {
-	ID          string        `json:"id"`
-	CaseID      string        `json:"caseId"`
-	ScorersHash string        `json:"scorersHash"`
-	VarsHash    string        `json:"varsHash"`
-	RequestHash string        `json:"requestHash"`
-	FoldedHash  string        `json:"foldedHash"`
-	Cluster     string        `json:"cluster"`
-	Repeat      int           `json:"repeat"`
-	Tags        []string      `json:"tags"`
-	Response    ratedResponse `json:"response"`
-	Timing      answerTiming  `json:"timing"`
-}
-
-type answerTiming struct {
-	Answer   string `json:"answer"`
-	Attempts int    `json:"attempts"`
-}
-
-type ratedResponse struct {
-	ModelVersion   string               `json:"modelVersion"`
-	PromptFeedback *eval.PromptFeedback `json:"promptFeedback"`
-	Candidates     []ratedCandidate     `json:"candidates"`
-}
-
-type ratedCandidate struct {
-	FinishReason  string              `json:"finishReason"`
-	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
-}
-
-// empty forgets the last trial, but keeps the room of the slices.
-func (s *scannedFacts) empty() {
-	candidates := s.Response.Candidates[:cap(s.Response.Candidates)]
-	for i := range candidates {
-		ratings := candidates[i].SafetyRatings[:cap(candidates[i].SafetyRatings)]
-		clear(ratings)
-		candidates[i] = ratedCandidate{SafetyRatings: ratings[:0]}
-	}
-	*s = scannedFacts{Response: ratedResponse{Candidates: candidates[:0]}}
-}
-
-func (f *Facts) scan(data []byte, s *scannedFacts) error {
-	s.empty()
-	err := wirejson.Scan(data, s)
-	id := again(f.CaseID, s.CaseID)
-	*f = Facts{
-		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
-		RequestHash: again(f.RequestHash, s.RequestHash), FoldedHash: again(f.FoldedHash, s.FoldedHash),
-		Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat, Attempts: s.Timing.Attempts,
-		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion), Answer: strings.Clone(s.Timing.Answer),
-		Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
-	}
-	for _, tag := range s.Tags {
-		f.Tags = append(f.Tags, strings.Clone(tag))
-	}
-	prompt := eval.Response{PromptFeedback: s.Response.PromptFeedback}
-	if f.Blocked = prompt.PromptBlock(); f.Blocked != "" {
-		f.rate(prompt.PromptFeedback.SafetyRatings)
-		f.Blocked = strings.Clone(f.Blocked)
-	}
-	for _, c := range s.Response.Candidates {
-		if f.Blocked == "" && eval.IsBlock(c.FinishReason) {
-			f.Blocked = strings.Clone(c.FinishReason)
-		}
-		f.rate(c.SafetyRatings)
-	}
-	return err
-}
-
-// rate adds ratings. Their texts are mostly those of the last trial's rating at the same place.
-func (f *Facts) rate(ratings []eval.SafetyRating) {
-	for _, r := range ratings {
-		var last eval.SafetyRating
-		if all := f.Ratings[:cap(f.Ratings)]; len(f.Ratings) < len(all) {
-			last = all[len(f.Ratings)]
-		}
-		r.Category, r.Probability = again(last.Category, r.Category), again(last.Probability, r.Probability)
-		f.Ratings = append(f.Ratings, r)
-	}
-}
-
-// again is a copy of a text whose memory will be used for another: the last such text, if it is the same.
-func again(last, text string) string {
-	if last == text {
-		return last
-	}
-	return strings.Clone(text)
 }
 
 // LatencyQuantile is the q-quantile, by nearest rank, of service times in milliseconds; false when there are none. It
@@ -202,13 +103,13 @@ func (x *index) isTimed(e *entry) bool {
 // windowSize is how much of a file is read at once: some hundreds of trials, as many as a run sends at the same time.
 // What is before a line is read with it, since trials are not written in the order of the plan.
 const (
-	windowSize  = 1 << 19
+	windowSize  = int64(1 << 19)
 	windowStart = windowSize / 4
 )
 
 // window reads lines that mostly follow each other with few calls of the operating system.
 type window struct {
-	file *os.File
+	file *runFile
 	buf  []byte
 	from int64 // where buf begins in the file
 }
@@ -221,7 +122,7 @@ func (w *window) line(e *entry) ([]byte, error) {
 	}
 	w.from = max(0, e.offset-windowStart)
 	at := e.offset - w.from
-	size := max(windowSize, int(at+length))
+	size := int(max(min(windowSize, w.file.size-w.from), at+length))
 	if cap(w.buf) < size {
 		w.buf = make([]byte, size)
 	}

@@ -56,23 +56,35 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 	}
 	bare := answered("b", "t/p", eval.Skip, 0)
 	bare.Ending, bare.Usage, bare.Timing = eval.Skipped{Reason: "budget"}, nil, nil
-	var got []Facts
-	for f, err := range document(t, nil, full, bare).Facts() {
-		expect.OK(t, err)
-		one := *f
-		expect.Same(t, "the first line is not that of a trial", one.At > 0, true)
-		one.At = 0
-		one.Tags, one.Ratings, one.Scores = slices.Clone(f.Tags), slices.Clone(f.Ratings), slices.Clone(f.Scores)
-		got = append(got, one)
-	}
-	expect.Same(t, "facts", got, []Facts{
+	odd := answered("c", "t/q", eval.Pass, 1)
+	odd.CaseID, odd.VarsHash, odd.RequestHash = "0000000000000000", "00000000000000aa", "00000000000000aa+x"
+	d := document(t, nil, full, bare, odd)
+	kept, err := Open(d.Path(), KeepFacts)
+	expect.OK(t, err)
+	defer kept.Close()
+	want := []Facts{
 		{
 			ID: fmt.Sprintf("%016x", 0), CaseID: "id of a", ScorersHash: "scorers", VarsHash: "vars", RequestHash: "request", Repeat: 3,
 			Suite: "s", Case: "a", Arm: "t/p", Cluster: "town", ModelVersion: "v7", Tags: []string{"x", "y"}, Outcome: eval.Fail,
 			Blocked: "SAFETY", Tokens: 3, LatencyMs: 12.5, Ratings: []eval.SafetyRating{rating}, Scores: []NamedScore{{"tone", 0.5}},
 		},
 		{N: 1, Repeat: 1, ID: fmt.Sprintf("%016x", 1), CaseID: "id of b", Suite: "s", Case: "b", Arm: "t/p", Outcome: eval.Skip},
-	}, cmpopts.EquateEmpty())
+		{
+			N: 2, Repeat: 1, ID: fmt.Sprintf("%016x", 2), CaseID: odd.CaseID, VarsHash: odd.VarsHash, RequestHash: odd.RequestHash,
+			Suite: "s", Case: "c", Arm: "t/q", Outcome: eval.Pass, Tokens: 3, LatencyMs: 1,
+		},
+	}
+	for what, d := range map[string]*Document{"of the file": d, "of the index": kept} {
+		var got []Facts
+		for f, err := range d.Facts() {
+			expect.OK(t, err)
+			one := *f
+			expect.Same(t, "the first line is not that of a trial", one.At > 0, true)
+			one.At, one.Scores = 0, slices.Clone(f.Scores)
+			got = append(got, one)
+		}
+		expect.Same(t, "facts "+what, got, want, cmpopts.EquateEmpty())
+	}
 }
 
 // A blocked prompt is a block, with its own ratings; an answer that came to its end is none, nor is feedback on a prompt

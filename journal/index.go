@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"hash/maphash"
 	"math/bits"
 	"slices"
@@ -26,6 +26,7 @@ type index struct {
 	more    []more
 	judging []JudgeRequests // for trials with questions to judges
 	classes classes
+	kept    *kept              // nil: facts are read from the file
 	odd     map[trialID]string // full ids that are not in evalrun's form
 	finding *sync.Mutex
 	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
@@ -55,6 +56,7 @@ type more struct {
 	firstMetric, metrics uint32
 	judging              uint32 // place in judging, from 1; 0: no questions to judges
 	class                uint32 // place in classes, from 1; 0: no classification
+	kept                 uint32 // place in kept, from 1; 0: facts are not kept
 }
 
 type flags uint16
@@ -109,7 +111,8 @@ func (x *index) idOf(e *entry) string {
 	if s, ok := x.odd[e.id]; ok {
 		return s
 	}
-	return fmt.Sprintf("%016x", uint64(e.id))
+	var room [16]byte
+	return string(hex.AppendEncode(room[:0], binary.BigEndian.AppendUint64(nil, uint64(e.id))))
 }
 
 type digest struct {
@@ -178,7 +181,10 @@ func (x *index) moreOf(r *scannedTrial) uint32 {
 		x.judging = append(x.judging, judging)
 		m.judging = clip(len(x.judging))
 	}
-	if m.metrics == 0 && m.judging == 0 && m.class == 0 {
+	if x.kept != nil {
+		m.kept = x.kept.add(r, &x.names)
+	}
+	if m == (more{firstMetric: m.firstMetric}) {
 		return 0
 	}
 	x.more = append(x.more, m)

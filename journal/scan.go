@@ -13,25 +13,33 @@ import (
 // Its texts share the memory of the line, so they must be cloned to be kept.
 type scannedTrial struct {
 	line
-	id         trialID            // of ID
-	N          int                `json:"n"`
-	ID         string             `json:"id"`
-	Suite      string             `json:"suite"`
-	Case       string             `json:"case"`
-	Arm        string             `json:"arm"`
-	Model      string             `json:"model"`
-	Outcome    string             `json:"outcome"`
-	SkipReason string             `json:"skipReason"`
-	Quarantine eval.Quarantine    `json:"quarantine"`
-	Error      scannedError       `json:"error"`
-	Usage      scannedUsage       `json:"usage"`
-	Timing     scannedTiming      `json:"timing"`
-	Response   scannedResponse    `json:"response"`
-	Turns      []scannedResponse  `json:"turns"`
-	Turn       int                `json:"turn"` // in the line of a call: its number
-	Scores     []scannedScore     `json:"scores"`
-	Metrics    map[string]float64 `json:"metrics"`
-	Judgements []scannedJudgement `json:"judgements"`
+	id          trialID            // of ID
+	N           int                `json:"n"`
+	ID          string             `json:"id"`
+	CaseID      string             `json:"caseId"`
+	ScorersHash string             `json:"scorersHash"`
+	VarsHash    string             `json:"varsHash"`
+	RequestHash string             `json:"requestHash"`
+	FoldedHash  string             `json:"foldedHash"`
+	Cluster     string             `json:"cluster"`
+	Repeat      int                `json:"repeat"`
+	Tags        json.RawMessage    `json:"tags"`
+	Suite       string             `json:"suite"`
+	Case        string             `json:"case"`
+	Arm         string             `json:"arm"`
+	Model       string             `json:"model"`
+	Outcome     string             `json:"outcome"`
+	SkipReason  string             `json:"skipReason"`
+	Quarantine  eval.Quarantine    `json:"quarantine"`
+	Error       scannedError       `json:"error"`
+	Usage       scannedUsage       `json:"usage"`
+	Timing      scannedTiming      `json:"timing"`
+	Response    scannedResponse    `json:"response"`
+	Turns       []scannedResponse  `json:"turns"`
+	Turn        int                `json:"turn"` // in the line of a call: its number
+	Scores      []scannedScore     `json:"scores"`
+	Metrics     map[string]float64 `json:"metrics"`
+	Judgements  []scannedJudgement `json:"judgements"`
 }
 
 type scannedError struct {
@@ -45,6 +53,7 @@ type scannedTiming struct {
 	Attempts  int     `json:"attempts"`
 	Integrity string  `json:"integrity"`
 	Limit     string  `json:"limit"`
+	Answer    string  `json:"answer"`
 }
 
 type scannedScore struct {
@@ -61,13 +70,16 @@ type scannedUsage struct {
 }
 
 type scannedResponse struct {
+	ModelVersion   string `json:"modelVersion"`
 	PromptFeedback struct {
-		BlockReason string `json:"blockReason"`
+		BlockReason   string          `json:"blockReason"`
+		SafetyRatings json.RawMessage `json:"safetyRatings"`
 	} `json:"promptFeedback"`
 	Candidates []struct {
-		Text         string        `json:"text"`
-		FinishReason string        `json:"finishReason"`
-		Withheld     eval.Withheld `json:"withheld"`
+		Text          string          `json:"text"`
+		FinishReason  string          `json:"finishReason"`
+		Withheld      eval.Withheld   `json:"withheld"`
+		SafetyRatings json.RawMessage `json:"safetyRatings"`
 	} `json:"candidates"`
 }
 
@@ -132,9 +144,14 @@ func needless(e eval.Ending) bool {
 	return e == eval.SkippedDecided{} || e == eval.SkippedRuledOut{}
 }
 
-func (r *scannedResponse) flags() (f flags) {
+// promptBlock is why the prompt was blocked, "" when it was not.
+func (r *scannedResponse) promptBlock() string {
 	prompt := eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: r.PromptFeedback.BlockReason}}
-	if prompt.PromptBlock() != "" {
+	return prompt.PromptBlock()
+}
+
+func (r *scannedResponse) flags() (f flags) {
+	if r.promptBlock() != "" {
 		return isBlocked
 	}
 	for i := range r.Candidates {
@@ -160,6 +177,9 @@ func (r *scannedTrial) metrics(yield func(name string, value float64) bool) {
 		if value, err := s.Value.Float64(); err == nil && s.Name != "" && !yield(s.Name, value) {
 			return
 		}
+	}
+	if len(r.Metrics) == 0 { // as in most trials
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		if !yield(name, r.Metrics[name]) {

@@ -82,6 +82,11 @@ func (r *raising) older(s *compare.Side) bool {
 	})
 }
 
+// sameScorers reports whether the cases of two arms have the same scorers one by one, so that none is newer.
+func sameScorers(a, b *compare.Side) bool {
+	return slices.EqualFunc(a.Cases, b.Cases, func(a, b *compare.CaseTotals) bool { return a.Scorers == b.Scorers })
+}
+
 // plainHash is a hash of scorers without the versions of their kinds.
 func plainHash(scorers string) string {
 	hash, _, _ := strings.Cut(scorers, "+")

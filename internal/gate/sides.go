@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"hash/maphash"
 	"math"
 	"slices"
 	"strconv"
@@ -37,9 +36,6 @@ func readSides(d *journal.Document, of eval.Estimand, raised map[string]*raisedT
 	return out, nil
 }
 
-// answerSeed makes equal ids of answers equal hashes in all runs that this process reads.
-var answerSeed = maphash.MakeSeed()
-
 type sideReader struct {
 	doc     *journal.Document
 	repeats bool // read them one by one
@@ -50,7 +46,8 @@ type sideReader struct {
 
 type sideInReading struct {
 	compare.Side
-	last       *compare.CaseTotals // whose trials are still coming
+	last       *compare.CaseTotals  // whose trials are still coming
+	room       []compare.CaseTotals // one piece of memory for many
 	categories map[string]int
 	metrics    map[string]int
 	pairs      map[*eval.Pair]int // of the document, each the same whenever it comes
@@ -152,31 +149,17 @@ func repeatOf(passed, blocked bool, metrics []string, scores []journal.NamedScor
 	return values
 }
 
-// begin adds a case. Its texts are copied, since they are parts of a longer line, and shared with the case before where they
-// are the same.
+// begin adds a case.
 func (s *sideInReading) begin(f *journal.Facts) {
-	before := s.last
-	same := func(text, before string) string {
-		if text == before {
-			return before
-		}
-		return strings.Clone(text)
+	if len(s.room) == cap(s.room) {
+		s.room = make([]compare.CaseTotals, 0, max(16, cap(s.Cases)-len(s.Cases)))
 	}
-	c := &compare.CaseTotals{
-		Name:        strings.Clone(f.Case),
-		ID:          strings.Clone(f.CaseID),
-		Scorers:     same(f.ScorersHash, before.Scorers),
-		Cluster:     same(f.Cluster, before.Cluster),
-		Request:     strings.Clone(f.RequestHash),
-		Folded:      strings.Clone(f.FoldedHash),
-		Tags:        before.Tags,
-		Quarantined: f.Quarantined,
-	}
-	c.Vars = same(f.VarsHash, c.ID)
-	if !slices.Equal(c.Tags, f.Tags) {
-		c.Tags = slices.Clone(f.Tags)
-	}
-	s.last, s.Cases = c, append(s.Cases, c)
+	s.room = append(s.room, compare.CaseTotals{
+		Name: f.Case, ID: f.CaseID, Scorers: f.ScorersHash, Cluster: f.Cluster, Vars: f.VarsHash, Request: f.RequestHash,
+		Folded: f.FoldedHash, Tags: f.Tags, Quarantined: f.Quarantined,
+	})
+	s.last = &s.room[len(s.room)-1]
+	s.Cases = append(s.Cases, s.last)
 }
 
 // casesOn is how many cases an arm has, if no two of them have one name.
@@ -211,8 +194,8 @@ func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
 	if f.Blocked != "" {
 		c.Blocked++
 	}
-	if f.Answer != "" {
-		c.Answers = append(c.Answers, maphash.String(answerSeed, f.Answer))
+	if f.Answer != 0 {
+		c.Answers = append(c.Answers, f.Answer)
 	}
 	c.LatencyMs.Add(f.LatencyMs)
 	c.Tokens.Add(float64(f.Tokens))

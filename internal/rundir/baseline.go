@@ -216,12 +216,12 @@ func EditedBaseline(name string, why error) error {
 }
 
 // OpenBaseline opens a baseline; FindBaseline explains name. The caller closes it.
-func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
+func (d Dir) OpenBaseline(name string, how ...journal.Reading) (*journal.Document, error) {
 	path, err := d.FindBaseline(name)
 	if err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
-	doc, err := d.Open(path)
+	doc, err := d.Open(path, how...)
 	if err == nil && filepath.Base(doc.Path()) != journal.FileName && doc.Edited() != nil { // a run shows what is damaged itself
 		err = EditedBaseline(name, doc.Edited())
 		_ = doc.Close() // it was only read

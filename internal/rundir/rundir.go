@@ -177,8 +177,8 @@ func nearest(path string) (at string, info os.FileInfo, err error) {
 
 // Open opens a run by its directory, its file, its id below .evalrun/runs, `latest` or `latest~1`. It does
 // not apply the gate.
-func (d Dir) Open(name string) (*journal.Document, error) {
-	doc, err := journal.Open(d.Path(name))
+func (d Dir) Open(name string, how ...journal.Reading) (*journal.Document, error) {
+	doc, err := journal.Open(d.Path(name), how...)
 	if errors.Is(err, journal.ErrNoRun) {
 		return nil, d.NoRun(name)
 	}

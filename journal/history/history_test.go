@@ -308,7 +308,7 @@ func TestSchemasAreThoseOfTheMigrations(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", ":memory:")
 	expect.OK(t, err)
-	defer db.Close() //nolint:errcheck // it was only in memory
+	defer db.Close()
 	db.SetMaxOpenConns(1)
 	var sums []string
 	for _, migration := range migrations {

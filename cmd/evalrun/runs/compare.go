@@ -189,13 +189,13 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 }
 
 func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
-	return both(f, names, f.OpenBaseline)
+	return both(f, names, func(name string) (*journal.Document, error) { return f.OpenBaseline(name) })
 }
 
 // readTwo reads the parts of both runs that a comparison needs. A single name is used for both sides.
 func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunSides, err error) {
 	read := func(name string) (*gate.RunSides, error) {
-		d, err := f.OpenBaseline(name)
+		d, err := f.OpenBaseline(name, journal.KeepFacts)
 		if err != nil {
 			return nil, err
 		}
