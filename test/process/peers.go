@@ -224,7 +224,7 @@ func peersTable(all []besides) string {
 		for i, c := range r.costs {
 			flying := ""
 			if r.delay > 0 {
-				flying = fmt.Sprintf("%.0f (%d) of %d", float64(c.Open)/1000, c.Highest, r.j)
+				flying = fmt.Sprintf("%.3g (%d) of %d", float64(c.Open)/1000, c.Highest, r.j)
 			}
 			perCall := float64(c.CPU) / 1e6 / float64(r.calls)
 			fmt.Fprintf(&b, "| %s | %s | %.2f s | %.2f ms | %d MB | %s |\n", r, peerNames[i], c.Wall.Seconds(), perCall,
