@@ -70,6 +70,9 @@ func peers(args []string) error {
 	if err != nil {
 		return err
 	}
+	if *write && *only != "" {
+		return errors.New("the page shows all rows: leave ONLY out, or WRITE")
+	}
 	promptfoo, err := installed()
 	if err != nil {
 		return err
