@@ -31,21 +31,16 @@ func (t *Trial) begin(call *eval.Call, of kind) *eval.ModelCall {
 
 // reached is the limit that the calls so far have reached, and why in words.
 func (t *Trial) reached(of kind) (limit, why string) {
-	tokens, money := 0, 0.0
-	for _, one := range t.calls {
-		tokens += one.Usage.TotalTokens
-		money += t.Prices.Of(one.Model, &one.Usage)
-	}
 	most := t.Limits
 	switch {
 	case most.Steps > 0 && t.steps >= most.Steps && of == answer:
 		return eval.LimitSteps, fmt.Sprintf(
 			"the program has made %s, and `limits: {steps: %d}` allows no more", diag.Count(t.steps, "call"), most.Steps,
 		)
-	case most.Tokens > 0 && tokens >= most.Tokens:
-		return eval.LimitTokens, fmt.Sprintf("the program has used %d tokens, and `limits: {tokens: %d}` allows no more", tokens, most.Tokens)
-	case most.Money > 0 && money >= most.Money:
-		return eval.LimitMoney, fmt.Sprintf("the program has spent %.4f, and `limits: {money: %g}` allows no more", money, most.Money)
+	case most.Tokens > 0 && t.tokens >= most.Tokens:
+		return eval.LimitTokens, fmt.Sprintf("the program has used %d tokens, and `limits: {tokens: %d}` allows no more", t.tokens, most.Tokens)
+	case most.Money > 0 && t.money >= most.Money:
+		return eval.LimitMoney, fmt.Sprintf("the program has spent %.4f, and `limits: {money: %g}` allows no more", t.money, most.Money)
 	}
 	return "", ""
 }
@@ -85,6 +80,8 @@ func (t *Trial) note(entry *eval.ModelCall, call *eval.Call, resp *eval.Response
 		return
 	}
 	entry.Usage = *wire.Usage(call, resp)
+	t.tokens += entry.Usage.TotalTokens
+	t.money += t.Prices.Of(entry.Model, &entry.Usage)
 	if len(resp.Candidates) > 0 || resp.PromptFeedback != nil {
 		entry.Response = resp
 	}

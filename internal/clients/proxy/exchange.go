@@ -34,7 +34,7 @@ type exchange struct {
 	// Of the last attempt.
 	began   time.Time
 	first   time.Duration  // until the first byte of the answer
-	came    bytes.Buffer   // what has passed
+	came    *bytes.Buffer  // what has passed
 	header  http.Header    // of the answer
 	status  int            // the same
 	refused *http.Response // the reply by which the service refused; nil for none
@@ -69,6 +69,13 @@ func (x *exchange) serve() {
 		}
 		return
 	}
+	x.came = copies.Get().(*bytes.Buffer)
+	defer func() {
+		if x.came.Cap() <= largestCopy {
+			x.came.Reset()
+			copies.Put(x.came)
+		}
+	}()
 	asked := x.in.read(x.body)
 	call := &eval.Call{
 		Request: eval.Request{Model: asked.model, Service: x.to.Name, Protocol: x.to.Protocol, Stream: asked.stream},
@@ -264,6 +271,9 @@ func (x *exchange) answered(hidden *wire.Secrets) (*eval.Response, error) {
 	if x.in.kind == embed {
 		return embedded(data), nil
 	}
+	if !wire.IsEvents(data) { // of which nothing is kept as it is
+		data = bytes.Clone(data) // the copy is used again
+	}
 	resp, err := x.in.parse(hidden.OutOfAnswer(data))
 	if err != nil {
 		return nil, err
@@ -308,6 +318,11 @@ func (x *exchange) finish(err error) {
 	}
 	x.in.refuse(x.w, status, "evalrun's proxy: "+e.Message)
 }
+
+// copies are empty buffers for what passes, of largestCopy bytes at most.
+var copies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const largestCopy = 1 << 20
 
 // buffers are those by which answers are passed on.
 var buffers = &bufferPool{sync.Pool{New: func() any { return new([32 << 10]byte) }}}

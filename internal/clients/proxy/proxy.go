@@ -115,15 +115,17 @@ type Trial struct {
 
 	requests atomic.Int64 // that came
 
-	mu    sync.Mutex
-	calls []*eval.ModelCall
-	kept  []*eval.ModelExchange // in the order in which they began
-	miss  *eval.Error           // why a call could not be replayed; nil for none
-	drawn int                   // how many faults were drawn
-	steps int                   // how many answers it has asked for
-	limit string                // that was reached, as in eval.Timing; "" for none
-	why   string                // in words
-	over  func()                // ends the program
+	mu     sync.Mutex
+	calls  []*eval.ModelCall
+	kept   []*eval.ModelExchange // in the order in which they began
+	miss   *eval.Error           // why a call could not be replayed; nil for none
+	drawn  int                   // how many faults were drawn
+	steps  int                   // how many answers it has asked for
+	tokens int                   // that its calls took
+	money  float64               // that they cost
+	limit  string                // that was reached, as in eval.Timing; "" for none
+	why    string                // in words
+	over   func()                // ends the program
 }
 
 // WhenOver sets what ends the program some time after it has reached a limit.

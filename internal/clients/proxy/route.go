@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -145,50 +147,57 @@ type asked struct {
 
 func (in *route) read(body []byte) asked {
 	out := asked{model: in.model, stream: in.method == wire.MethodStream, tokens: tokensOf(body)}
-	fields := gjson.GetManyBytes(
-		body, "model", "stream", "max_completion_tokens", "max_tokens", "max_output_tokens", "generationConfig.maxOutputTokens",
-		"generation_config.max_output_tokens",
-	)
-	if out.model == "" {
-		out.model = fields[0].String()
-	}
-	out.stream = out.stream || fields[1].Bool()
-	for _, limit := range fields[2:] {
-		if n := int(limit.Int()); wire.ArePossible(n) {
+	limit := func(value gjson.Result) {
+		if n := int(value.Int()); wire.ArePossible(n) {
 			out.output = max(out.output, n)
 		}
 	}
-	if in.kind == answer {
-		out.results = in.results(body)
-	}
+	gjson.ParseBytes(body).ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "model":
+			out.model = cmp.Or(out.model, value.String())
+		case "stream":
+			out.stream = out.stream || value.Bool()
+		case "max_completion_tokens", "max_tokens", "max_output_tokens":
+			limit(value)
+		case "generationConfig", "generation_config":
+			limit(value.Get("maxOutputTokens"))
+			limit(value.Get("max_output_tokens"))
+		case "messages", "input", "contents":
+			if in.kind == answer {
+				out.results = append(out.results, in.results(name.Str, value)...)
+			}
+		}
+		return true
+	})
 	return out
 }
 
 // longWord is the length, in bytes, from which a text without a space is taken for an encoded file.
 const longWord = 4096
 
+// ends are what words end with.
+const ends = ` "`
+
 // tokensOf guesses the tokens of a request. Encoded files count like images.
 func tokensOf(body []byte) int {
-	text, files, run := 0, 0, 0
-	flush := func() {
-		if run >= longWord {
-			files++
-		} else {
-			text += run
+	text, files := len(body), 0
+	for len(body) >= longWord {
+		if end := bytes.LastIndexAny(body[:longWord-1], ends); end >= 0 {
+			body = body[end+1:]
+			continue
 		}
-		run = 0
-	}
-	for _, c := range body {
-		if run++; c == ' ' || c == '"' {
-			flush()
+		word := bytes.IndexAny(body, ends) + 1
+		if word == 0 {
+			word = len(body)
 		}
+		text, files, body = text-word, files+1, body[word:]
 	}
-	flush()
 	return wire.Tokens(text) + files*wire.TokensPerImage
 }
 
-// results are the results of tool calls that a request sends to the model.
-func (in *route) results(body []byte) (out []eval.CallResult) {
+// results are the results of tool calls that a request sends to the model, if they are in a member of that name.
+func (in *route) results(name string, value gjson.Result) (out []eval.CallResult) {
 	list, read := "messages", chatResult
 	switch in.protocol {
 	case eval.Responses:
@@ -199,7 +208,10 @@ func (in *route) results(body []byte) (out []eval.CallResult) {
 		list, read = "contents", contentResults
 	case eval.OpenAI:
 	}
-	gjson.GetBytes(body, list).ForEach(func(_, one gjson.Result) bool {
+	if name != list {
+		return nil
+	}
+	value.ForEach(func(_, one gjson.Result) bool {
 		if one.IsObject() {
 			out = append(out, read(one)...)
 		}

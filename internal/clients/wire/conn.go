@@ -100,6 +100,7 @@ func Transport(connections int, proxy func(*http.Request) (*url.URL, error)) *ht
 	t.MaxIdleConns = max(connections, 2)
 	t.MaxIdleConnsPerHost = t.MaxIdleConns
 	t.MaxResponseHeaderBytes = maxHeaderBytes
+	t.ReadBufferSize = 16 << 10 // chunks of a stream that came together are read at once
 	return t
 }
 
