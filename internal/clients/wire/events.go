@@ -55,7 +55,7 @@ type eventChunks struct {
 	lines lines
 	done  bool
 	name  string // of the last event
-	data  []byte // of the last event that was read
+	event eventFields
 	// spaces makes events count that are only spaces, because they may be a piece of a text.
 	spaces bool
 }
@@ -139,7 +139,7 @@ func lineEnd(data []byte) int {
 // endMark is the last event of some servers.
 const endMark = "[DONE]"
 
-func (e *eventChunks) event() string { return e.name }
+func (e *eventChunks) called() string { return e.name }
 
 func (e *eventChunks) ended() bool { return e.done }
 
@@ -205,18 +205,18 @@ func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
-	f := eventFields{data: e.data[:0], spaces: e.spaces}
-	defer func() { e.data = f.data }()
+	f := &e.event
+	f.clear()
 	for !e.done {
 		line, ok := e.lines.next()
 		if !ok {
 			break
 		}
 		switch {
-		case len(line) == 0 && f.whole():
+		case len(line) == 0 && f.whole(e.spaces):
 			return e.take(f.name, f.data)
 		case len(line) == 0:
-			f = eventFields{data: f.data[:0], spaces: e.spaces}
+			f.clear()
 			continue
 		case e.lines.err != nil && beginsField(line): // the rest of the line did not come
 			return nil, e.lines.err
@@ -227,12 +227,12 @@ func (e *eventChunks) next() ([]byte, error) {
 			return nil, ErrTooLarge
 		}
 	}
-	return e.last(&f)
+	return e.last()
 }
 
 // last returns the event at the end of the stream, or the error that ended the stream.
-func (e *eventChunks) last(f *eventFields) ([]byte, error) {
-	err := e.lines.err
+func (e *eventChunks) last() ([]byte, error) {
+	f, err := &e.event, e.lines.err
 	switch {
 	case err != nil:
 		return nil, err
@@ -251,13 +251,13 @@ type eventFields struct {
 	name string
 	data []byte
 	seen bool // there was a data field
-
-	spaces bool // see eventChunks
 }
 
-// whole reports whether the event has content if it ends here.
-func (f *eventFields) whole() bool {
-	return f.seen && (f.spaces || len(bytes.TrimSpace(f.data)) > 0) || f.name == "error"
+func (f *eventFields) clear() { *f = eventFields{data: f.data[:0]} }
+
+// whole reports whether the event has content if it ends here. spaces may be one.
+func (f *eventFields) whole(spaces bool) bool {
+	return f.seen && (spaces || len(bytes.TrimSpace(f.data)) > 0) || f.name == "error"
 }
 
 func (f *eventFields) add(line []byte) {

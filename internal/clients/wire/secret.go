@@ -23,7 +23,7 @@ import (
 // Secrets is a set of secrets to mask.
 type Secrets struct {
 	keys    []string
-	forms   [][]byte          // of keys long enough to be masked in answers
+	forms   finder            // of keys long enough to be masked in answers
 	answers *strings.Replacer // for the same forms
 	errors  *strings.Replacer
 }
@@ -48,9 +48,7 @@ func NewSecrets(keys ...string) *Secrets {
 	}
 	slices.Sort(long)
 	long = slices.Compact(long)
-	for _, form := range long {
-		s.forms = append(s.forms, []byte(form))
-	}
+	s.forms = newFinder(long)
 	s.errors, s.answers = replacer(all), replacer(long)
 	return s
 }
@@ -161,7 +159,7 @@ func (s *Secrets) OutOf(text string) string { return s.errors.Replace(text) }
 
 // OutOfText masks secrets in the decoded text of an answer.
 func (s *Secrets) OutOfText(text string) string {
-	if len(s.forms) == 0 {
+	if !hasAny(&s.forms, text) {
 		return text
 	}
 	return s.answers.Replace(text)
@@ -169,13 +167,13 @@ func (s *Secrets) OutOfText(text string) string {
 
 // OutOfAnswer masks secrets in a reply. It resolves escapes such as \u0041, which could hide the key.
 func (s *Secrets) OutOfAnswer(data []byte) []byte {
-	if len(s.forms) == 0 {
+	if len(s.forms.words) == 0 {
 		return data
 	}
 	if bytes.IndexByte(data, '\\') >= 0 {
 		data = plainEscapes(data)
 	}
-	if slices.ContainsFunc(s.forms, func(form []byte) bool { return bytes.Contains(data, form) }) {
+	if hasAny(&s.forms, data) {
 		return []byte(s.answers.Replace(string(data)))
 	}
 	return data
@@ -183,17 +181,25 @@ func (s *Secrets) OutOfAnswer(data []byte) []byte {
 
 // plainEscapes writes the escapes of printable ASCII in their shortest form. The JSON means the same.
 func plainEscapes(data []byte) []byte {
-	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); {
-		n := 1
-		if data[i] == '\\' && i+1 < len(data) {
+	var out []byte
+	copied := 0
+	for i := 0; ; {
+		next := bytes.IndexByte(data[i:], '\\')
+		if i += next; next < 0 || i+1 == len(data) {
+			break
+		}
+		n := 2
+		if data[i+1] == 'u' || data[i+1] == '/' { // others are short
+			out = append(out, data[copied:i]...)
 			out, n = plainEscape(out, data[i:])
-		} else {
-			out = append(out, data[i])
+			copied = i + n
 		}
 		i += n
 	}
-	return out
+	if copied == 0 {
+		return data
+	}
+	return append(out, data[copied:]...)
 }
 
 // plainEscape appends the escape at the beginning of data in its shortest form, and returns its length in data.

@@ -85,7 +85,7 @@ func (s *streamReading) piece(ctx context.Context) error {
 		return err
 	}
 	if named, ok := s.out.(interface{ Name(event string) }); ok {
-		named.Name(s.in.event())
+		named.Name(s.in.called())
 	}
 	text, err := s.out.Add(s.conn.clean(data))
 	s.clock.chunk(text)
@@ -208,8 +208,8 @@ func (s *stopwatch) stop() {
 type chunks interface {
 	// next returns the next piece, which lasts until the one after it; io.EOF after the last one.
 	next() ([]byte, error)
-	// event returns the name of the last piece, "" for none.
-	event() string
+	// called returns the name of the last piece, "" for none.
+	called() string
 	// ended reports whether the stream marked its end.
 	ended() bool
 	// endless reports whether streams of this form have no end mark.
@@ -289,10 +289,10 @@ type jsonChunks struct {
 	closed bool
 }
 
-func (j *jsonChunks) event() string { return "" }
-func (j *jsonChunks) ended() bool   { return j.closed }
-func (j *jsonChunks) endless() bool { return !j.array }
-func (j *jsonChunks) framed() bool  { return false }
+func (j *jsonChunks) called() string { return "" }
+func (j *jsonChunks) ended() bool    { return j.closed }
+func (j *jsonChunks) endless() bool  { return !j.array }
+func (j *jsonChunks) framed() bool   { return false }
 
 func (j *jsonChunks) rest() io.Reader {
 	j.limit.refill()
