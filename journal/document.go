@@ -199,15 +199,15 @@ func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for i := range d.index.entries {
-			if !yield(d.json(d.index.entries[i].place())) {
+			if !yield(d.Line(d.index.entries[i].place())) {
 				return
 			}
 		}
 	}
 }
 
-// json is the JSON of a trial, without the type, number and checksum of its line.
-func (d *Document) json(p Place) ([]byte, error) {
+// Line is the JSON of the trial at a place, without the type, number and checksum of its line.
+func (d *Document) Line(p Place) ([]byte, error) {
 	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err

@@ -312,7 +312,7 @@ func (w *Writer) WriteNotRun(lists []*eval.NotRun) error { return w.write(notRun
 
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {
-	body, err := from.json(from.index.entries[place].place())
+	body, err := from.Line(from.index.entries[place].place())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,6 +33,19 @@ func once(r *eval.Result) {
 	if r.Response != nil {
 		r.Calls[len(r.Calls)-1].Response = eval.Response{}
 	}
+}
+
+// fits reports whether the JSON of a trial can be in a page as it is: no text has more than most bytes, and it has no turns.
+func fits(data []byte, most int) bool {
+	return len(data) <= most && !bytes.Contains(data, []byte(`"turns":`))
+}
+
+// cutTexts makes a trial fit, and returns how many prompts and answers it cut.
+func cutTexts(r *eval.Result, most int) int {
+	once(r)
+	c := cutter{most: most}
+	c.result(r)
+	return c.texts
 }
 
 // cutter cuts long texts and counts the prompts and answers that it cut.

@@ -168,31 +168,41 @@ func (p *passes) leaves(r *eval.Result) bool {
 
 func (h *report) trials() error {
 	room := roomForPasses(h.d)
-	for r, err := range h.d.Trials() {
+	for data, err := range h.d.Lines() {
+		var r eval.Result
+		if err == nil {
+			err = r.UnmarshalJSON(data)
+		}
 		if err != nil {
 			return err
 		}
-		if room.leaves(r) {
+		if room.leaves(&r) {
 			h.left.Passes++
 			continue
 		}
-		if err := h.trial(r); err != nil {
+		if err := h.trial(&r, data); err != nil {
 			return err
 		}
 	}
 	return h.flush()
 }
 
-func (h *report) trial(r *eval.Result) error {
+// trial adds a trial, whose JSON is data. It cuts more of it once the page is large.
+func (h *report) trial(r *eval.Result, data []byte) error {
 	if err := h.pictures(r); err != nil {
 		return err
 	}
 	h.rows.add(&h.tables, r, h.around)
-	once(r)
-	h.cut(r)
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
+	most := mostText
+	if h.written > mostDetails {
+		most = lateText
+	}
+	if !fits(data, most) {
+		h.left.Texts += cutTexts(r, most)
+		var err error
+		if data, err = r.AppendJSON(nil); err != nil {
+			return err
+		}
 	}
 	if h.details.Len() == 0 {
 		h.details.WriteByte('[')
@@ -204,16 +214,6 @@ func (h *report) trial(r *eval.Result) error {
 		return h.flush()
 	}
 	return nil
-}
-
-// cut cuts the texts of a trial, and cuts more once the page is large.
-func (h *report) cut(r *eval.Result) {
-	c := cutter{most: mostText}
-	if h.written > mostDetails {
-		c.most = lateText
-	}
-	c.result(r)
-	h.left.Texts += c.texts
 }
 
 // flush writes the collected trials as two blocks. The page reads all rows at once, and details when a

@@ -142,18 +142,10 @@ func (s *Served) add(r *eval.Result, at journal.Place) error {
 	s.rows.N = append(s.rows.N, r.N)
 	s.places = append(s.places, at)
 	s.bytes += at.Bytes()
-	if s.left.Texts += cutTexts(r); len(s.places) == blockTrials || s.bytes > blockBytes {
+	if s.left.Texts += cutTexts(r, mostText); len(s.places) == blockTrials || s.bytes > blockBytes {
 		return s.flush()
 	}
 	return nil
-}
-
-// cutTexts cuts a trial as in a report, and returns how many texts it cut.
-func cutTexts(r *eval.Result) int {
-	once(r)
-	c := cutter{most: mostText}
-	c.result(r)
-	return c.texts
 }
 
 // remember records where the images of a request are.
@@ -334,12 +326,14 @@ func (s *Served) News(n int) ([]byte, error) {
 func (s *Served) trials(b *servedBlock) ([]byte, error) {
 	out := []byte{'['}
 	for i, at := range b.places {
-		r, err := s.doc.At(at)
-		if err != nil {
-			return nil, err
+		data, err := s.doc.Line(at)
+		if err == nil && !fits(data, mostText) {
+			var r eval.Result
+			if err = r.UnmarshalJSON(data); err == nil {
+				cutTexts(&r, mostText)
+				data, err = r.AppendJSON(nil)
+			}
 		}
-		cutTexts(r)
-		data, err := json.Marshal(r)
 		if err != nil {
 			return nil, err
 		}
