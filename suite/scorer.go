@@ -28,7 +28,7 @@ type Scorer struct {
 	Turn      TurnPick
 	Suite     *Suite // nil outside of a suite
 	Needs     Needs  // what Kinds.Check found that it needs
-	// Checked is what Kinds.Check made of it. It is nil for scorers that are the same for every case: keeping them
+	// Checked is what Kinds.Check made of it. It is nil for most scorers that are the same for every case: keeping many
 	// compiled until they run would cost memory.
 	Checked CheckedScorer
 }
@@ -290,8 +290,8 @@ func (l *loader) scorerDef(n yaml.Node) *scorerDef {
 	return d
 }
 
-// maxEqual is the most scorers that a loader remembers, to share each with the entries that read the same.
-const maxEqual = 4096
+// maxEqual is the most scorers that a loader remembers, to share each with the entries that read the same, and keeps compiled.
+const maxEqual = 1024
 
 // known is the scorer of an entry: that of an earlier entry of the same file which reads the same, or a new one. Thousands of cases
 // mostly have a few scorers: each is checked, kept and compiled once. A scorer about whose place there is more to say is not shared.
@@ -301,9 +301,13 @@ func (l *loader) known(n yaml.Node) *Scorer {
 		return sc
 	}
 	before := l.diags.Len()
-	sc := l.checked(n)
-	if sc != nil && l.diags.Len() == before && len(sc.Arms) == 0 && sc.Needs.none() && len(l.equal) < maxEqual {
+	sc := l.compiled(n)
+	switch {
+	case sc == nil:
+	case len(l.equal) < maxEqual && l.diags.Len() == before && len(sc.Arms) == 0 && sc.Needs.none():
 		l.equal[string(key)] = sc
+	default:
+		sc.Checked = nil
 	}
 	return sc
 }
