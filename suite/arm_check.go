@@ -418,27 +418,27 @@ func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
 }
 
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
-	given := &eval.Input{Vars: c.vars, System: prompt.System, Messages: wire.Messages(prompt.Contents)}
-	in := renderedFor(given)
-	h, isHTTP := arm.Target.Of.(*HTTPTarget)
-	p, isProgram := arm.Target.Of.(*Program)
-	if isHTTP {
-		in = h.rendered(given)
+	given := func() *eval.Input {
+		return &eval.Input{Vars: c.vars, System: prompt.System, Messages: wire.Messages(prompt.Contents)}
 	}
-	in.budget = c.budget
-	in.report = func(s source, e *expr.TemplateError) {
-		if slices.Contains(requestFunctions(), e.Missing) {
-			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
-			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
-			return
+	checked := func(in *rendered) *rendered {
+		in.budget = c.budget
+		in.report = func(s source, e *expr.TemplateError) {
+			if slices.Contains(requestFunctions(), e.Missing) {
+				hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
+				l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
+				return
+			}
+			s.report(c, e, l.diags)
 		}
-		s.report(c, e, l.diags)
+		return in
 	}
-	if isHTTP {
-		h.render(in)
-	}
-	if isProgram {
-		p.fill(in)
+	switch to := arm.Target.Of.(type) {
+	case *HTTPTarget:
+		to.render(checked(to.rendered(given())))
+	case *Program:
+		to.fill(checked(renderedFor(given())))
+	case *ConfiguredModel, *EchoTarget: // no template makes what they are sent
 	}
 }
 
