@@ -28,6 +28,14 @@ func command(args []string) error {
 			return serve(args[1:])
 		case "loop":
 			return loop(args[1:])
+		case "copy":
+			return copyBytes(args[1:])
+		case "pass":
+			return passOn(args[1:])
+		case "calls":
+			return calls(args[1:])
+		case "proxied":
+			return proxied(args[1:])
 		case "peers":
 			return peers(args[1:])
 		}

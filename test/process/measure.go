@@ -82,8 +82,7 @@ func newBench(program, counting string, rounds int) (*bench, error) {
 
 func (b *bench) close() {
 	for _, s := range b.servers {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
+		s.stop()
 	}
 	_ = os.RemoveAll(b.dir)
 }
@@ -93,19 +92,32 @@ func (b *bench) server(delay time.Duration) (string, error) {
 	if s := b.servers[delay]; s != nil {
 		return s.url, nil
 	}
-	cmd := exec.Command(b.self, "serve", "-delay", delay.String()) //nolint:gosec // itself
-	out, err := cmd.StdoutPipe()
+	s, err := b.start("serve", "-delay", delay.String())
 	if err != nil {
 		return "", err
 	}
+	b.servers[delay] = s
+	return s.url, nil
+}
+
+// start starts a process of this program that prints its address.
+func (b *bench) start(args ...string) (*server, error) {
+	cmd := exec.Command(b.self, args...) //nolint:gosec // itself
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return nil, err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	s := &server{cmd, strings.TrimSpace(line)}
-	b.servers[delay] = s
-	return s.url, err
+	return &server{cmd, strings.TrimSpace(line)}, err
+}
+
+func (s *server) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // measure runs evalrun, the loop and the limit in turn, once to warm up and then b.rounds times.

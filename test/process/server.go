@@ -91,6 +91,14 @@ func answer(delay time.Duration, calls *flight) http.HandlerFunc {
 		body, _ := io.ReadAll(r.Body)
 		time.Sleep(delay)
 		calls.change(-1, time.Now())
+		if bytes.Contains(body, []byte(`"stream":true`)) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, one := range events(r.URL.Path) {
+				_, _ = io.WriteString(w, one+"\n\n")
+				w.(http.Flusher).Flush()
+			}
+			return
+		}
 		_, _ = io.WriteString(w, replyTo(r.URL.Path, body))
 	}
 }
