@@ -88,20 +88,22 @@ func newTrialID(s string) trialID {
 	return id
 }
 
+// hexDigits are the values of digits plus one; 0 for other bytes.
+var hexDigits = [256]uint8{
+	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10, 'a': 11, 'b': 12, 'c': 13, 'd': 14, 'e': 15, 'f': 16,
+}
+
 // hexID reads the id of a trial as evalrun writes it.
 func hexID(s string) (id trialID, ok bool) {
 	if len(s) != 16 {
 		return 0, false
 	}
 	for i := range len(s) {
-		switch b := s[i]; {
-		case b >= '0' && b <= '9':
-			id = id<<4 | trialID(b-'0')
-		case b >= 'a' && b <= 'f':
-			id = id<<4 | trialID(b-'a'+10)
-		default:
+		digit := hexDigits[s[i]]
+		if digit == 0 {
 			return 0, false
 		}
+		id = id<<4 | trialID(digit-1)
 	}
 	return id, true
 }

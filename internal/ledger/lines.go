@@ -16,8 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rates"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // mostLine bounds a line, in bytes: JSON escapes make an event longer than the request that led to it.
 const mostLine = 8 * mostBody
 
@@ -35,7 +33,7 @@ func lineOf(e *bookEvent, sum uint32) ([]byte, uint32) {
 
 // seal ends a line, an object without its last brace.
 func seal(text []byte, sum uint32) (line []byte, next uint32) {
-	next = crc32.Update(sum, castagnoli, text)
+	next = crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), text)
 	return fmt.Appendf(text, "%s%08x\"}\n", crcKey, next), next
 }
 

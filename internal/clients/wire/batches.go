@@ -11,7 +11,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -393,14 +392,14 @@ func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 const beginning = 4 << 10
 
 // itemOf finds the item at the beginning of a line.
-var itemOf = regexp.MustCompile(`^\s*\{\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?"(?:custom_id|key)"\s*:\s*"([\w-]+)"`)
+var itemOf = pattern(`^\s*\{\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?"(?:custom_id|key)"\s*:\s*"([\w-]+)"`)
 
 func (c *Caller) reply(line []byte, whole bool, item func(Fields) (*BatchReply, error)) (*BatchReply, error) {
 	if whole {
 		return c.Reply(line, item)
 	}
 	e := eval.Errorf(eval.KindTooLarge, "%s", ErrTooLarge)
-	if id := itemOf.FindSubmatch(line); id != nil {
+	if id := itemOf().FindSubmatch(line); id != nil {
 		return &BatchReply{Item: string(id[1]), Error: e}, nil
 	}
 	return nil, e

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,10 +217,10 @@ func (b *errorBody) fill(e *eval.Error) {
 }
 
 // notEnabled matches messages about an API that is not enabled in a project.
-var notEnabled = regexp.MustCompile(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
+var notEnabled = pattern(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
 
 func (b *errorBody) disabled() bool {
-	return notEnabled.MatchString(b.Message) ||
+	return notEnabled().MatchString(b.Message) ||
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 

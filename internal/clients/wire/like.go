@@ -7,8 +7,13 @@ import (
 	"unicode"
 )
 
+// pattern is a regular expression that is compiled when it is first needed: most processes need few of all that there are.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // vendors matches keys by their vendors' prefixes. The rest must be long or mixed enough to exclude words.
-var vendors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + forms + `)$`) })
+var vendors = pattern(`^(?:` + forms + `)$`)
 
 const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
@@ -16,7 +21,7 @@ const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|
 	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}`
 
 // inFiles matches keys with the prefix of a vendor inside a text.
-var inFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:` + forms + `)`) })
+var inFiles = pattern(`\b(?:` + forms + `)`)
 
 // ReplaceKeys replaces keys with the prefix of a vendor, and nothing that only looks random.
 func ReplaceKeys(text string, by func(key string) string) string {
@@ -24,19 +29,17 @@ func ReplaceKeys(text string, by func(key string) string) string {
 }
 
 // scheme matches the value of a header with credentials.
-var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
+var scheme = pattern(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
 
 // IsKey reports whether a text has the prefix of a vendor's keys, or an authorization scheme.
-func IsKey(text string) bool { return vendors().MatchString(text) || scheme.MatchString(text) }
+func IsKey(text string) bool { return vendors().MatchString(text) || scheme().MatchString(text) }
 
 // identifiers look random but are not secret: UUIDs and account ids.
-var identifiers = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
-})
+var identifiers = pattern(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
 
 // MayBeKey guesses whether a text is random, as keys are and names are not.
 func MayBeKey(text string) bool {
-	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers().MatchString(text)
+	return wholeWord().MatchString(text) && isRandom(text, 20) && !identifiers().MatchString(text)
 }
 
 // isRandom reports whether letters, capitals and digits alternate as in no name. least is a length.
@@ -67,27 +70,27 @@ func isRandom(text string, least int) bool {
 }
 
 var (
-	wholeWord = regexp.MustCompile(`^[\w.+/=~-]+$`)
+	wholeWord = pattern(`^[\w.+/=~-]+$`)
 	// words matches candidates for keys in prose. It includes slashes, which base64 keys contain; the parts
 	// of paths are names.
-	words = regexp.MustCompile(`[\w.+/=~-]+`)
+	words = pattern(`[\w.+/=~-]+`)
 	// keyed matches values whose names say that they are secret.
-	keyed = regexp.MustCompile(
+	keyed = pattern(
 		`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
 			`([^\s"',;]{8,})`)
-	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
+	plainWord = pattern(`^[a-z_-]+[.:)]*$`)
 )
 
 // OutOfProse masks what looks like a key, such as in the errors of a program, and keeps names and paths.
 func OutOfProse(text string) string {
-	text = keyed.ReplaceAllStringFunc(text, func(found string) string {
-		m := keyed.FindStringSubmatch(found)
-		if plainWord.MatchString(m[2]) { // for example invalid_grant
+	text = keyed().ReplaceAllStringFunc(text, func(found string) string {
+		m := keyed().FindStringSubmatch(found)
+		if plainWord().MatchString(m[2]) { // for example invalid_grant
 			return found
 		}
 		return m[1] + hidden
 	})
-	return words.ReplaceAllStringFunc(text, func(word string) string {
+	return words().ReplaceAllStringFunc(text, func(word string) string {
 		if !strings.Contains(word, "/") || isPath(word) {
 			return hideIn(word, "/")
 		}

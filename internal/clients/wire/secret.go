@@ -10,11 +10,9 @@ import (
 	"html"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -129,15 +127,13 @@ func references(key, format string) string {
 	return punctuation().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
 
-var punctuation = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^\pL\pN_.~-]`)
-})
+var punctuation = pattern(`[^\pL\pN_.~-]`)
 
 func lowerDigits(escaped string) string {
-	return percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower)
+	return percentEscape().ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percentEscape = pattern(`%[0-9A-F]{2}`)
 
 // base64At returns the part of the key's base64 form that does not depend on its surroundings, when the key
 // is at an offset of a longer text.

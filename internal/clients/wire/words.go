@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,15 +21,15 @@ var statusOf = map[string]int{
 }
 
 var (
-	spentPhrase = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+	spentPhrase = pattern(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
-	tooLongPhrase = regexp.MustCompile(`(?i)(maximum|max|exceeds?|exceeded|available) (the )?(available )?(model'?s )?(maximum )?context|` +
+	tooLongPhrase = pattern(`(?i)(maximum|max|exceeds?|exceeded|available) (the )?(available )?(model'?s )?(maximum )?context|` +
 		`context (length|window) (exceeded|of this model)|longer than (the|this) model'?s (maximum )?context|` +
 		`(input|prompt|requested) tokens? (count )?(\([\d, ]+\) )?exceeds? (the |this )?(model'?s )?` +
 		`(configured |maximum )?(limit|number of tokens|context)|` +
 		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of|` +
 		"inputs`? tokens \\+ `?max_new_tokens`? must be")
-	wrongKeyPhrase = regexp.MustCompile(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
+	wrongKeyPhrase = pattern(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
 		`\bapi[ _-]key (is |was )?(not valid|invalid|incorrect|wrong|missing|not found|expired|revoked)\b|` +
 		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b`)
 )
@@ -50,13 +49,13 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase.MatchString(b.Message) && b.Words != nil:
+	case said(spentWords), spentPhrase().MatchString(b.Message) && b.Words != nil:
 		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
-	case said(tooLongWords), tooLongPhrase.MatchString(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
-	case e.Status != http.StatusTooManyRequests && wrongKeyPhrase.MatchString(b.Message):
+	case e.Status != http.StatusTooManyRequests && wrongKeyPhrase().MatchString(b.Message):
 		e.Kind = eval.KindAuth // some services answer a wrong key with 400
 	}
 }
