@@ -161,10 +161,10 @@ func (l *loader) readCases() {
 	c.finish()
 }
 
-// forgetNodes lets go of the entries whose scorers are made.
+// forgetNodes lets go of the entries in the definition's own list whose scorers are made.
 func (def *caseDef) forgetNodes() {
-	for _, d := range slices.Concat(def.scorers...) {
-		if d.fixed != nil {
+	for _, d := range def.scorers[len(def.scorers)-1] {
+		if d.fixed != nil && !d.shared {
 			d.node = yaml.Node{}
 		}
 	}
