@@ -185,7 +185,7 @@ func (def *caseDef) shareScorers(known map[listedScorers]*caseDef) {
 	if def.every == nil || def.alone {
 		return
 	}
-	list := listedScorers{def.entry, string(def.node.Get("scorers").Signature([]byte(def.at.File)))}
+	list := listedScorers{def.entry, string(def.node.Get("scorers").Signature(nil))}
 	if first := known[list]; first != nil {
 		def.scorers, def.every = first.scorers, first.every
 	} else if len(known) < maxLists {

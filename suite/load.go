@@ -41,7 +41,7 @@ type loader struct {
 	unstreamed   map[diag.Pos]*unstreamed // scorers that need streams, by position
 	stream       bool                     // default of `stream` for targets
 	sets         map[string]*scorerSet
-	equal        map[string]*Scorer // scorers that entries share, by file and what they read; see known
+	equal        map[string]*Scorer // scorers that entries share, by what they read; see known
 	classified   *scorerDef         // the scorer that the `classification` block adds
 	unspoken     []string           // parts of prompts that a protocol cannot express and that were reported
 	programNodes []programNode

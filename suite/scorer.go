@@ -293,10 +293,10 @@ func (l *loader) scorerDef(n yaml.Node) *scorerDef {
 // maxEqual is the most scorers that a loader remembers, to share each with the entries that read the same, and keeps compiled.
 const maxEqual = 1024
 
-// known is the scorer of an entry: that of an earlier entry of the same file which reads the same, or a new one. Thousands of cases
+// known is the scorer of an entry: that of an earlier entry which reads the same, or a new one. Thousands of cases
 // mostly have a few scorers: each is checked, kept and compiled once. A scorer about whose place there is more to say is not shared.
 func (l *loader) known(n yaml.Node) *Scorer {
-	key := n.Signature([]byte(n.Pos().File))
+	key := n.Signature(nil)
 	if sc := l.equal[string(key)]; sc != nil {
 		return sc
 	}
