@@ -408,3 +408,23 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 }
+
+// Chunks in snake_case are read live and as they were recorded, whichever are alike; the usage is that of the last one.
+func TestStreamsInSnakeCaseAreRead(t *testing.T) {
+	t.Parallel()
+	var pieces []string
+	for i := range 5 {
+		pieces = append(pieces, fmt.Sprintf("data: %s\n\n", strings.TrimSuffix(chunk("x", ""), "}")+fmt.Sprintf(
+			`,"usage_metadata":{"prompt_token_count":3,"candidates_token_count":%d}}`, i+1)))
+	}
+	pieces = append(pieces, "data: "+chunk("y", `,"finish_reason":"STOP"`)+"\n\n")
+	live, err, _ := askStream(t, "text/event-stream", pieces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, parseErr := ParseReply([]byte(strings.Join(pieces, "")))
+	expect.OK(t, parseErr)
+	expect.Same(t, "the answer as it was recorded", kept, live)
+	expect.Same(t, "the text", live.Text(), "xxxxxy")
+	expect.Same(t, "the usage", live.Usage.OutputTokens, 5)
+}

@@ -163,8 +163,14 @@ func (c *Conn) fetch(req *http.Request) ([]byte, http.Header, error) {
 	return c.clean(data), resp.Header, nil
 }
 
+// masked is a reply, or a piece of one, without secrets.
+func (c *Conn) masked(data []byte) []byte {
+	return c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+}
+
+// clean is a reply without secrets, with keys in camelCase.
 func (c *Conn) clean(data []byte) []byte {
-	data = c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+	data = c.masked(data)
 	if c.cfg.Verbatim || c.cfg.KeepKeys {
 		return data
 	}

@@ -87,7 +87,7 @@ func (s *streamReading) piece(ctx context.Context) error {
 	if named, ok := s.out.(interface{ Name(event string) }); ok {
 		named.Name(s.in.called())
 	}
-	text, err := s.out.Add(s.conn.clean(data))
+	text, err := s.out.Add(s.conn.masked(data)) // which renames the keys of those pieces that it decodes
 	s.clock.chunk(text)
 	if err == nil {
 		err = ctx.Err() // data that was read ahead must not outlive the deadline
