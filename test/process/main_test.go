@@ -139,8 +139,8 @@ func TestPeersTable(t *testing.T) {
 		{peerRow{1000, 32, 0}, [3]cost{{Wall: 110 * ms, CPU: 210 * ms}, {}, {Wall: 11000 * ms, CPU: 11000 * ms, Memory: 300 << 20}}},
 		{peerRow{80, 8, 100 * ms}, [3]cost{{Open: 7900, Highest: 8}, {}, {}}},
 	})
-	expect.Contains(t, "the table", got, "\n| 1,000 calls, j=32 | promptfoo | 11.00 s | 11.00 ms | 300 MB |  |\n")
-	expect.Contains(t, "the table", got, "\n| 80 calls of 100 ms, j=8 | evalrun | 0.00 s | 0.00 ms | 0 MB | 7.9 (8) of 8 |\n")
+	expect.Contains(t, "the table", got, "\n| 1,000 calls, j=32 | promptfoo | 11.00 | 11.00 | 300 MB |  |\n")
+	expect.Contains(t, "the table", got, "\n| 80 calls of 100 ms, j=8 | evalrun | 0.00 | 0.00 | 0 MB | 7.9 (8) of 8 |\n")
 	expect.Contains(t, "the factors", got, "100 times evalrun's wall time\nand 52 times its CPU")
 	expect.Contains(t, "the factors without the start", got, "which 1 call shows, 100 and 50 times.")
 }

@@ -102,11 +102,12 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// system is the operating system and its version.
+// system is the operating system and its version, without what a distribution or a host adds to it.
 func system() string {
 	out, err := exec.Command("uname", "-sr").Output()
 	if err != nil {
 		return runtime.GOOS
 	}
-	return strings.TrimSpace(string(out))
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "-")
+	return version
 }

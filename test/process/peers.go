@@ -222,7 +222,8 @@ func quiet(dir string) []string {
 // peersTable is the table of the page, and what follows from it.
 func peersTable(all []besides) string {
 	var b strings.Builder
-	b.WriteString("| work | program | wall time | CPU per call | peak memory | calls in flight, mean (most) |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| work | program | wall time, s | CPU per call, ms | peak memory | calls in flight, mean (most) |\n")
+	b.WriteString("|---|---|---|---|---|---|\n")
 	for _, r := range all {
 		for i, c := range r.costs {
 			flying := ""
@@ -230,7 +231,7 @@ func peersTable(all []besides) string {
 				flying = fmt.Sprintf("%.3g (%d) of %d", float64(c.Open)/1000, c.Highest, r.j)
 			}
 			perCall := float64(c.CPU) / 1e6 / float64(r.calls)
-			fmt.Fprintf(&b, "| %s | %s | %.2f s | %.2f ms | %d MB | %s |\n", r, peerNames[i], c.Wall.Seconds(), perCall,
+			fmt.Fprintf(&b, "| %s | %s | %.2f | %.2f | %d MB | %s |\n", r, peerNames[i], c.Wall.Seconds(), perCall,
 				c.Memory>>20, flying)
 		}
 	}
