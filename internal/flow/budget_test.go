@@ -108,3 +108,19 @@ func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 }
 
 func second(_ *eval.Response, err error) error { return err }
+
+// The last minute is kept call by call only where its tokens are limited: a run of a million trials would keep most of them.
+func TestCallsAreKeptOnlyForALimitOfTokens(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int]int{0: 0, 1000: 3} {
+		limiter := NewLimiter(LimiterConfig{Rates: rates.Rates{TokensPerMinute: most}})
+		service := limiter.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) {
+			return &eval.Response{Usage: &eval.Usage{TotalTokens: 5, Source: eval.UsageService}}, nil
+		}}, "", false)
+		for range 3 {
+			_, err := service.Generate(t.Context(), &eval.Call{PromptTokens: 1})
+			expect.OK(t, err)
+		}
+		expect.Same(t, "calls kept", len(limiter.meter.Window), want)
+	}
+}

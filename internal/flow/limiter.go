@@ -110,7 +110,7 @@ func NewLimiter(cfg LimiterConfig) *Limiter {
 		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil && !b.Local {
 			for _, m := range l.metersOf(peer{b.Service, b.Model}) {
 				m.NotBefore(at.Add(m.Interval()))
-				m.Count(&rates.Tokens{At: at, N: b.Tokens})
+				m.count(&rates.Tokens{At: at, N: b.Tokens})
 			}
 		}
 	}
@@ -327,10 +327,17 @@ func (l *Limiter) try(c *meteredCall) (*limiterWait, error) {
 		return nil, err
 	}
 	for _, m := range c.meters {
-		m.Count(&c.tokens)
+		m.count(&c.tokens)
 	}
 	l.budget.Take(c.cost)
 	return nil, nil
+}
+
+// count counts tokens of a call for the last minute, where that is limited: a fast run makes half a million calls in a minute.
+func (m *meter) count(tokens *rates.Tokens) {
+	if m.TokensPerMinute > 0 {
+		m.Count(tokens)
+	}
 }
 
 // written has a call written down at a cost that is about to be booked.
