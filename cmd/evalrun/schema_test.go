@@ -164,11 +164,11 @@ func TestSchemaRefusesInvalidSuites(t *testing.T) {
 		}
 	}
 	want := []string{
-		"files.yaml",           // prompt files, images
-		"gate-margin.yaml",     // a margin that is missing
-		"http-stream.yaml",     // what the expressions over a stream read
-		"include.yaml",         // in the files that it includes
-		"names.yaml", "scorers-names.yaml",           // names that come twice, and scorers of no case
+		"files.yaml",                       // prompt files, images
+		"gate-margin.yaml",                 // a margin that is missing
+		"http-stream.yaml",                 // what the expressions over a stream read
+		"include.yaml",                     // in the files that it includes
+		"names.yaml", "scorers-names.yaml", // names that come twice, and scorers of no case
 		"template_budget.yaml", // what templates write
 		"tools-advice.yaml",    // names of functions
 		"variables.yaml",       // that templates name

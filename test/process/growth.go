@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -41,21 +39,23 @@ func (b *bench) growth() ([]point, error) {
 	return points, nil
 }
 
-// flat is an error when the costs of a trial differ by more than the tolerance.
+// flat is an error when a trial of a larger run costs more than one of a smaller run, by more than the tolerance. It may cost less:
+// what a run costs once has more trials to bear it.
 func flat(points []point) error {
-	if apart(points) <= tolerance {
+	if grown(points) <= tolerance {
 		return nil
 	}
 	return fmt.Errorf("growth: %s", growthText(points))
 }
 
-// apart is by how much the highest cost of a trial is above the lowest.
-func apart(points []point) float64 {
-	if len(points) == 0 {
-		return 0
+// grown is by how much a trial of a larger run costs more than one of a smaller run, at most; 0 when it costs no more.
+func grown(points []point) (most float64) {
+	for i, larger := range points {
+		for _, smaller := range points[:i] {
+			most = max(most, rounded(larger.CPU/smaller.CPU-1))
+		}
 	}
-	byCPU := func(x, y point) int { return cmp.Compare(x.CPU, y.CPU) }
-	return rounded(slices.MaxFunc(points, byCPU).CPU/slices.MinFunc(points, byCPU).CPU - 1)
+	return most
 }
 
 // growthText says what a trial costs, in a line of the page for each point.
@@ -64,7 +64,7 @@ func growthText(points []point) string {
 	for _, p := range points {
 		parts = append(parts, fmt.Sprintf("%.1f us of CPU in a run of %s", p.CPU, thousands(p.Trials)))
 	}
-	return fmt.Sprintf("A trial takes %s:\n%.0f %% apart at most.", strings.Join(parts, ",\n"), 100*apart(points))
+	return fmt.Sprintf("A trial takes %s:\nat most %.0f %% more in a larger run.", strings.Join(parts, ",\n"), 100*grown(points))
 }
 
 // thousands writes a number with commas.
