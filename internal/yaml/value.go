@@ -243,7 +243,7 @@ func (n Node) Signature(dst []byte) []byte {
 		return append(dst, 0)
 	}
 	y := n.resolve()
-	dst = append(append(append(dst, byte(y.Kind)), y.Tag...), ' ')
+	dst = append(append(strconv.AppendUint(dst, uint64(y.Kind), 10), y.Tag...), ' ')
 	dst = strconv.AppendInt(strconv.AppendQuote(dst, y.Value), int64(len(y.Content)), 10)
 	for _, child := range y.Content {
 		dst = Node{child, n.d}.Signature(dst)
