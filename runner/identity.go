@@ -28,7 +28,7 @@ func identity(r *eval.Request) [16]byte {
 	if err != nil { // only checked values come here
 		panic(err)
 	}
-	// The copy is not for nothing: in runs, though not in a benchmark of its own, hashing the encoder's text in place took fifty
+	// The copy is not for nothing: in runs, though not in a benchmark of the two, hashing the encoder's text in place took fifty
 	// times as long.
 	text := fmt.Appendf(make([]byte, 0, len(data)+64), "%s %s\n%s", r.APIVersion, r.Model, data)
 	sum := sha256.Sum256(text)

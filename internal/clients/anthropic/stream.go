@@ -72,7 +72,7 @@ func (a *assembly) keep(data []byte) error {
 	return nil
 }
 
-// learn remembers an event that adds to a text of a block and says nothing else.
+// learn remembers an event that only adds to a text of a block.
 func (a *assembly) learn(data []byte) {
 	b := a.blocks[int(gjson.GetBytes(data, "index").Int())]
 	if b == nil || b.closed {

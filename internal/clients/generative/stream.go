@@ -81,7 +81,7 @@ func (a *assembly) take(chunk *parsed, i int) error {
 	return g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, len(g.pieces.Text()))
 }
 
-// learn remembers a chunk that adds to the text of a candidate, counts it, and says nothing else.
+// learn remembers a chunk that only adds to the text of a candidate and counts it.
 func (a *assembly) learn(data []byte, index int) {
 	s := wire.Shape{
 		Text: "candidates.0.content.parts.0.text", Other: []string{"promptFeedback"},
@@ -96,7 +96,7 @@ func (a *assembly) learn(data []byte, index int) {
 	a.alike.Learn(data, &s)
 }
 
-// more adds a text in a chunk that says nothing else.
+// more adds the text of a chunk with nothing but a text.
 func (a *assembly) more(said string) (text bool, err error) {
 	g, p := a.speaker, answerPart{text: &said}
 	g.add(&p)

@@ -89,7 +89,7 @@ var (
 	padding    = []string{"obfuscation", "p"}
 )
 
-// learn remembers a chunk that adds to the text of one choice, or to the arguments of a call, and says nothing else.
+// learn remembers a chunk that only adds to the text of one choice, or to the arguments of a call.
 func (a *assembly) learn(data []byte, text bool) {
 	a.alike.Forget()
 	c := a.choices[int(gjson.GetBytes(data, "choices.0.index").Int())]

@@ -147,7 +147,7 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	return text, c.pieces.Size()
 }
 
-// more adds a text in a delta that says nothing else: to the answer, or to the arguments of a call.
+// more adds the text of a delta with nothing but a text: to the answer, or to the arguments of a call.
 func (c *choice) more(said string, to *growing, now chunk) (text bool, err error) {
 	if to != nil {
 		to.args.WriteString(said)

@@ -38,7 +38,7 @@ type responsesStream struct {
 	ending  wire.StreamEnd
 }
 
-// deltaShape is an event that adds to a text and says nothing else.
+// deltaShape is an event that only adds to a text.
 var deltaShape = wire.Shape{Text: "delta", Free: []string{"sequence_number", "obfuscation"}}
 
 func (a *responsesAssembly) Add(data []byte) (text bool, err error) {
