@@ -141,8 +141,9 @@ func hostileBox(t *testing.T, sandbox string, cases []string) *box {
 		"answers.csv": hostileSecret + "\n", ".bash_history": "echo " + hostileSecret + "\n", "tmp/.keep": "",
 		"kept/run.jsonl": hostileSecret + "\n", "kept/workspaces/a/result.txt": hostileSecret + "\n",
 	})
+	// Some write into what they read, without an end: outside of disk-N a file may have 300 MB, so that the test does not fill the disk.
 	b.write("agent.sh", "WHERE='"+b.dir+"'\nexport WHERE\n"+`name=$(sed 's/.*"prompt":"\([^"]*\)".*/\1/')`+
-		"\ncase $name in\n"+agent.String()+"esac\necho tried\n")
+		"\ncase $name in disk-*) ;; *) ulimit -f 600000 ;; esac\ncase $name in\n"+agent.String()+"esac\necho tried\n")
 	commit := []string{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "suite.yaml"}, commit} {
 		cmd := exec.Command("git", args...)
@@ -173,7 +174,9 @@ func (b *box) hostileTrials() map[string]hostileTrial {
 	trials := map[string]hostileTrial{}
 	for line := range strings.Lines(b.read("run/run.jsonl")) {
 		var one hostileTrial
-		expect.OK(b.t, json.Unmarshal([]byte(line), &one))
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			b.t.Fatalf("a line of the run file: %v\n%.300s\nafter\n%s", err, line, out[max(0, len(out)-2000):])
+		}
 		if one.Type == "trial" {
 			trials[one.Case] = one
 		}
