@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -60,15 +59,15 @@ func (a *app) acceptCommand() *cobra.Command {
 }
 
 func (a *app) accept(run string, o acceptOptions) error {
-	if err := runs.AcceptedByPerson(a.getenv); err != nil {
+	if err := acceptedByPerson(a.getenv); err != nil {
 		return err
 	}
 	o.Rescore = run
-	l, err := a.loaded(runs.LoadAccepting(a.settings(&o.Options)))
+	l, err := a.loaded(loadAccepting(a.settings(&o.Options)))
 	if err != nil {
 		return err
 	}
-	found, err := runs.NewAcceptance(l)
+	found, err := newAcceptance(l)
 	if err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	return r.end(run, len(found.Proposals))
 }
 
-func nothingToAccept(found *runs.Acceptance) string {
+func nothingToAccept(found *acceptance) string {
 	if found.Compared == 0 {
 		return "nothing to accept: no answer with a text is for a `snapshot:` scorer"
 	}
@@ -122,7 +121,7 @@ type review struct {
 }
 
 // look shows a proposal and does what the user answers.
-func (r *review) look(p *runs.Proposal) error {
+func (r *review) look(p *proposal) error {
 	if len(p.Offers) > 1 {
 		return r.settle(p)
 	}
@@ -149,7 +148,7 @@ func (r *review) look(p *runs.Proposal) error {
 const maxSources = 10
 
 // sources writes where an answer is from.
-func (r *review) sources(from []runs.AnsweredCase) {
+func (r *review) sources(from []answeredCase) {
 	for i := range from {
 		if i == maxSources {
 			fmt.Fprintf(r.out, "... and %d more\n", len(from)-i)
@@ -160,7 +159,7 @@ func (r *review) sources(from []runs.AnsweredCase) {
 }
 
 // settle lets the user choose among answers that contradict each other.
-func (r *review) settle(p *runs.Proposal) error {
+func (r *review) settle(p *proposal) error {
 	fmt.Fprintf(r.out, "conflict: %d different answers for one file\n", len(p.Offers))
 	var choices []string
 	for i, offer := range p.Offers {
@@ -201,7 +200,7 @@ func (r *review) settle(p *runs.Proposal) error {
 	}
 }
 
-func source(s *runs.AnsweredCase) string {
+func source(s *answeredCase) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
 		out += fmt.Sprintf(" (%d repeats gave %d different answers; the most frequent one counts)", s.Answers, s.Different)
@@ -210,7 +209,7 @@ func source(s *runs.AnsweredCase) string {
 }
 
 // show draws what would change.
-func (r *review) show(p *runs.Proposal, o *runs.Offer) {
+func (r *review) show(p *proposal, o *offer) {
 	state := "changed"
 	if p.Was == nil {
 		state = "new"
@@ -219,7 +218,7 @@ func (r *review) show(p *runs.Proposal, o *runs.Offer) {
 	_ = p.Diff(r.out, o, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
 }
 
-func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
+func (r *review) write(p *proposal, o *offer) error {
 	if err := p.Accept(o); err != nil {
 		return err
 	}

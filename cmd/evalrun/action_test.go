@@ -26,9 +26,9 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/forgetest"
 )
 
-// runner runs the steps of actions as a job of GitHub does: each script in a shell of its own, with what earlier ones left in its
+// ciRunner runs the steps of actions as a job of GitHub does: each script in a shell of its own, with what earlier ones left in its
 // environment. Of the actions that others wrote it knows what they are for: files are kept and fetched in a folder.
-type runner struct {
+type ciRunner struct {
 	t     *testing.T
 	dir   string // the checkout
 	temp  string
@@ -38,9 +38,9 @@ type runner struct {
 	out   string            // of the last job
 }
 
-func newRunner(t *testing.T, forge *forgetest.FakeForge) *runner {
+func newCIRunner(t *testing.T, forge *forgetest.FakeForge) *ciRunner {
 	t.Helper()
-	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), kept: map[string]string{}}
+	r := &ciRunner{t: t, dir: t.TempDir(), temp: t.TempDir(), kept: map[string]string{}}
 	r.known = map[string]string{
 		"github.base_ref": "main",
 		"contains(github.event.pull_request.labels.*.name, 'accept-suite-changes') && '--accept-suite-changes' || ''": "",
@@ -64,11 +64,11 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (r *runner) event(text string) {
+func (r *ciRunner) event(text string) {
 	r.env["GITHUB_EVENT_PATH"] = r.write(filepath.Join(r.temp, "event.json"), text)
 }
 
-func (r *runner) write(path, text string) string {
+func (r *ciRunner) write(path, text string) string {
 	r.t.Helper()
 	expect.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600))
 	return path
@@ -141,7 +141,7 @@ type step struct {
 }
 
 // uses runs an action of this repository, and reports whether all its steps succeeded.
-func (r *runner) uses(folder string, with map[string]string) bool {
+func (r *ciRunner) uses(folder string, with map[string]string) bool {
 	r.t.Helper()
 	folder, err := filepath.Abs(folder)
 	expect.OK(r.t, err)
@@ -175,7 +175,7 @@ func (r *runner) uses(folder string, with map[string]string) bool {
 }
 
 // job runs steps; after a failed step, it runs only the steps that always run.
-func (r *runner) job(steps []step) bool {
+func (r *ciRunner) job(steps []step) bool {
 	r.t.Helper()
 	ok := true
 	r.out = ""
@@ -196,7 +196,7 @@ func (r *runner) job(steps []step) bool {
 var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
 
 // value replaces the expressions in a text.
-func (r *runner) value(text string) string {
+func (r *ciRunner) value(text string) string {
 	return expression.ReplaceAllStringFunc(text, func(one string) string {
 		inner := expression.FindStringSubmatch(one)[1]
 		if strings.Contains(inner, "==") {
@@ -209,7 +209,7 @@ func (r *runner) value(text string) string {
 // whereFile is an expression that is one text when a file exists, and else another one.
 var whereFile = regexp.MustCompile(`^hashFiles\('(\S+)'\) != '' && '(.*)' \|\| '(.*)'$`)
 
-func (r *runner) lookUp(name string) string {
+func (r *ciRunner) lookUp(name string) string {
 	if m := whereFile.FindStringSubmatch(name); m != nil {
 		if _, err := os.Stat(filepath.Join(r.dir, m[1])); err == nil {
 			return m[2]
@@ -224,7 +224,7 @@ func (r *runner) lookUp(name string) string {
 }
 
 // holds evaluates a condition of terms joined by &&, each a comparison with a text or another value.
-func (r *runner) holds(condition string) bool {
+func (r *ciRunner) holds(condition string) bool {
 	for term := range strings.SplitSeq(condition, "&&") {
 		term = strings.TrimSpace(term)
 		if term == "always()" {
@@ -246,7 +246,7 @@ func (r *runner) holds(condition string) bool {
 	return true
 }
 
-func (r *runner) script(s *step) bool {
+func (r *ciRunner) script(s *step) bool {
 	r.t.Helper()
 	at := func(name string) string { return filepath.Join(r.temp, "github-"+name) }
 	for _, name := range []string{"output", "path"} {
@@ -274,7 +274,7 @@ func (r *runner) script(s *step) bool {
 }
 
 // other replaces an action that others wrote.
-func (r *runner) other(s *step) bool {
+func (r *ciRunner) other(s *step) bool {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
 	switch name {
@@ -297,7 +297,7 @@ func (r *runner) other(s *step) bool {
 }
 
 // says wants words in what the last job printed.
-func (r *runner) says(words ...string) {
+func (r *ciRunner) says(words ...string) {
 	r.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(r.out, w) {

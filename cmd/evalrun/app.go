@@ -15,7 +15,6 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -39,7 +38,7 @@ type app struct {
 	args    []string
 	// watching is the state of `run --watch`; nil without it.
 	watching *watching
-	runs     runs.Folder // where relative paths begin
+	runs     folder // where relative paths begin
 }
 
 // version is set by the linker in releases.

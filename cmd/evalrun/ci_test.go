@@ -45,7 +45,7 @@ func recipeOf(t *testing.T, name string) (r recipe, steps []step) {
 }
 
 // workflow runs the steps of a recipe, with our actions as they are in this repository.
-func (r *runner) workflow(name string) bool {
+func (r *ciRunner) workflow(name string) bool {
 	r.t.Helper()
 	_, steps := recipeOf(r.t, name)
 	ok, said := true, ""
@@ -75,7 +75,7 @@ func (r *runner) workflow(name string) bool {
 }
 
 // project has a suite in a checkout whose answers are recorded, and a service to ask.
-func (r *runner) project() {
+func (r *ciRunner) project() {
 	r.t.Helper()
 	server := httptest.NewServer(emulator.New(emulator.Options{}))
 	r.t.Cleanup(server.Close)
@@ -114,7 +114,7 @@ func manyWords() string {
 func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
-	r := newRunner(t, forge)
+	r := newCIRunner(t, forge)
 	r.project()
 
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
@@ -160,7 +160,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 func TestRecipesOfBatchesCollectWhatTheyHaveSubmitted(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
-	r := newRunner(t, forge)
+	r := newCIRunner(t, forge)
 	r.project()
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
 	r.event(`{}`)
@@ -195,7 +195,7 @@ func TestRecipesOfBatchesCollectWhatTheyHaveSubmitted(t *testing.T) {
 func TestRecipeOfGitLabCollectsBatches(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
-	r := newRunner(t, forge)
+	r := newCIRunner(t, forge)
 	r.project()
 	var jobs map[string]yaml.Node
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
@@ -236,7 +236,7 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	expect.Same(t, "permissions", second.Permissions, map[string]string{"actions": "read", "pull-requests": "write"})
 
 	forge := forgetest.New(t, "body")
-	r := newRunner(t, forge)
+	r := newCIRunner(t, forge)
 	r.project()
 	r.known["secrets.EVALRUN_API_KEY"] = "" // forks get none
 	r.known["github.event.pull_request.url"], r.known["github.event.pull_request.head.repo.full_name"] = "https://forge.example/5", "fork/r"
@@ -266,7 +266,7 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 }
 
 // baseline makes evals/main.jsonl of the recorded answers.
-func baseline(r *runner) {
+func baseline(r *ciRunner) {
 	r.t.Helper()
 	for _, args := range [][]string{
 		{"run", "evals/suite.yaml", "--replay", "evals/answers", "--out", "main", "-q", "--no-baseline"},
@@ -305,7 +305,7 @@ func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forge := forgetest.New(t, "body")
-			r := newRunner(t, forge)
+			r := newCIRunner(t, forge)
 			suite := manyWords()
 			if name == "a typo" {
 				suite = strings.Replace(suite, "prompts:", "promts:", 1)
@@ -329,7 +329,7 @@ func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 // A commit of the action is built from its own sources; quotes in args group words.
 func TestACommitOfTheActionIsBuiltFromItsSources(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, forgetest.New(t, "body"))
+	r := newCIRunner(t, forgetest.New(t, "body"))
 	r.project()
 	r.env["EVALRUN_API_KEY"], r.env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
 	r.known["github.action_ref"] = "main"
@@ -346,7 +346,7 @@ func TestACommitOfTheActionIsBuiltFromItsSources(t *testing.T) {
 func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
-	r := newRunner(t, forge)
+	r := newCIRunner(t, forge)
 	r.project()
 	var jobs map[string]yaml.Node
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
@@ -377,7 +377,7 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 }
 
 // pipelineJob runs a job of a pipeline, which passes, and gives the files that it keeps.
-func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string, env map[string]string) []string {
+func pipelineJob(t *testing.T, r *ciRunner, jobs map[string]yaml.Node, name string, env map[string]string) []string {
 	t.Helper()
 	files, ok := tryPipelineJob(t, r, jobs, name, env)
 	if !ok {
@@ -386,7 +386,7 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 	return files
 }
 
-func tryPipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string, env map[string]string) (files []string, ok bool) {
+func tryPipelineJob(t *testing.T, r *ciRunner, jobs map[string]yaml.Node, name string, env map[string]string) (files []string, ok bool) {
 	t.Helper()
 	type job struct {
 		Script       []string
@@ -414,7 +414,7 @@ func tryPipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name str
 // Two nights are published as a site with both, without prompts and answers: by GitHub Pages, and by GitLab Pages.
 func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, forgetest.New(t, "body"))
+	r := newCIRunner(t, forgetest.New(t, "body"))
 	r.project()
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
 	r.event(`{}`)
@@ -493,7 +493,7 @@ func TestActionDistrustsEveryEventOfAFork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), known: c.known}
+			r := &ciRunner{t: t, dir: t.TempDir(), temp: t.TempDir(), known: c.known}
 			r.write(filepath.Join(r.dir, "evalrun"), "#!/bin/sh\necho \"$@\"\n")
 			expect.OK(t, os.Chmod(filepath.Join(r.dir, "evalrun"), 0o700))
 			r.env = map[string]string{"PATH": r.dir + ":" + os.Getenv("PATH"), "RUNNER_TEMP": r.temp}

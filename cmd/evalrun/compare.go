@@ -10,13 +10,12 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/eval"
 )
 
 type compareOptions struct {
-	runs.CompareRequest
+	compareRequest
 	json   bool
 	choose string // a judge, anyJudge, or "" for none
 	rank   bool   // all arms of one run
@@ -172,7 +171,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if o.rank {
 		return a.rank(ctx, args[0], o)
 	}
-	c, err := a.runs.Compare(ctx, args, o.CompareRequest)
+	c, err := a.runs.Compare(ctx, args, o.compareRequest)
 	if err != nil {
 		return err
 	}
@@ -181,13 +180,13 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 
 func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	if o.choose == "" {
-		r, err := a.runs.Rank(run, o.CompareRequest)
+		r, err := a.runs.Rank(run, o.compareRequest)
 		if err != nil {
 			return err
 		}
 		return a.compared(r, o.json)
 	}
-	p, err := a.runs.RankByPreference(ctx, run, o.CompareRequest)
+	p, err := a.runs.RankByPreference(ctx, run, o.compareRequest)
 	if err != nil {
 		return err
 	}

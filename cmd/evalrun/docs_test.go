@@ -22,6 +22,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -437,7 +438,7 @@ func isPage(t *testing.T, pageOf map[string]string, name, text string) {
 		return link
 	}))
 	path := filepath.Join("../../docs/reference", name)
-	if *update {
+	if *testrun.Update {
 		expect.OK(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(path)

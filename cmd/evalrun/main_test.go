@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
 // noNap keeps a program with the race detector from sleeping for a second before it exits, thousands of times.
@@ -53,13 +53,11 @@ func (c cleaned) Run() int {
 	return code
 }
 
-var update = flag.Bool("update", false, "renew the files that scripts compare with")
-
 // TestScripts runs every behaviour in testdata/script, each named by its sub-command.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
-		UpdateScripts:       *update,
+		UpdateScripts:       *testrun.Update,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")

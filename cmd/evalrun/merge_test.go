@@ -6,9 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
 )
 
 func command(t *testing.T, want int, args ...string) string {
@@ -47,4 +51,150 @@ func TestSevenShardsMergeToTheWholeRun(t *testing.T) {
 	}
 	merged := command(t, 1, merge...)
 	expect.Same(t, "merged", timing.ReplaceAllString(merged, ""), timing.ReplaceAllString(whole, ""))
+}
+
+// BenchmarkMerge joins ten shards of 100,000 trials.
+func BenchmarkMerge(b *testing.B) {
+	const shards, trials = 10, 100_000
+	dir := b.TempDir()
+	var names []string
+	for i := range shards {
+		names = append(names, filepath.Join(dir, fmt.Sprint(i)))
+		benchShard(b, names[i], eval.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials})
+	}
+	n := 0
+	for b.Loop() {
+		n++
+		if _, err := merge(rundir.At(""), names, filepath.Join(dir, fmt.Sprint("merged", n)), func(string) string { return "" }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(shards*trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
+}
+
+func benchShard(b *testing.B, name string, shard eval.ShardOf) {
+	b.Helper()
+	run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: shard.Trials / shard.Of, Arms: []string{"t/p"}, Shard: &shard}}
+	w, err := journal.Create(name, &run, nil)
+	expect.OK(b, err)
+	for n := shard.Index - 1; n < shard.Trials; n += shard.Of {
+		r := &eval.Result{
+			Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: "c", Arm: "t/p", Repeat: n + 1},
+			Ending:   eval.Passed{},
+			Scores:   []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
+			Request:  &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "What is the capital of France?"}}}}},
+			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
+		}
+		expect.OK(b, w.Append(r))
+	}
+	expect.OK(b, w.Finish(&eval.End{Reason: eval.EndCompleted}))
+}
+
+// shard records a shard of a plan of six trials, with every other trial.
+func (f inFolder) shard(name string, index int, outcomes string, change func(*eval.Run), end *eval.End) {
+	f.t.Helper()
+	f.record(name, func(r *eval.Run) {
+		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
+		r.Plan.Arms = []string{"t/p"}
+		r.CommandOptions.Shard = eval.Shard{Index: index, Of: 2}
+		if change != nil {
+			change(r)
+		}
+	}, end, letters(outcomes, "t/p", index-1, 2)...)
+}
+
+// spent ends a shard that has spent something.
+func spent(calls, tokens int, finished string) *eval.End {
+	return &eval.End{
+		Reason: eval.EndCompleted, FinishedAt: finished, Spent: &eval.Spent{Attempts: calls, Tokens: tokens, Money: 0.5, Currency: "USD"},
+	}
+}
+
+// merged shards are one run: trials in the order of the plan, costs added up, the gate applied.
+func TestMergedShardsAreOneRun(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	model := func(name, at string) func(*eval.Run) {
+		return func(r *eval.Run) {
+			r.Models, r.StartedAt = []eval.Model{{Name: name, APIVersion: "v1"}, {Name: "both", APIVersion: "v1"}}, at
+			r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)}
+		}
+	}
+	f.shard("two", 2, "pfp", model("b", "2026-01-02T00:00:00Z"), spent(3, 21, "2026-01-02T00:05:00Z"))
+	f.shard("one", 1, "ppp", model("a", "2026-01-01T00:00:00Z"), spent(4, 22, "2026-01-01T00:05:00Z"))
+	out, shown := screen()
+	m, err := f.Merge([]string{"two", "one"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
+	expect.OK(t, err)
+	expect.Same(t, "exit, by a gate of 90 %", m.Exit, eval.CodeFailed)
+	expect.Same(t, "counts", m.End.Counts, eval.Counts{Pass: 5, Fail: 1})
+	expect.Same(t, "the end", m.End.FinishedAt, "2026-01-02T00:05:00Z")
+	expect.Same(t, "reports", shown.Len(), 0)
+
+	d, err := f.Open("whole")
+	expect.OK(t, err)
+	t.Cleanup(func() { _ = d.Close() }) // it was only read
+	var order []int
+	for r, err := range d.Trials() {
+		expect.OK(t, err)
+		order = append(order, r.N)
+	}
+	expect.Same(t, "the order of the trials", order, []int{0, 1, 2, 3, 4, 5})
+	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*eval.ShardOf)(nil)})
+	expect.Same(t, "the flag", d.Run.Options().Shard, eval.Shard{})
+	expect.Same(t, "the beginning", d.Run.StartedAt, "2026-01-01T00:00:00Z")
+	var models []string
+	for _, one := range d.Run.Models {
+		models = append(models, one.Name)
+	}
+	expect.Same(t, "models", models, []string{"b", "both", "a"})
+	expect.Same(t, "partial", d.Partial(), false)
+	expect.Same(t, "money", [2]any{d.End.Spent.Money, d.End.Spent.Currency}, [2]any{1.0, "USD"})
+}
+
+// Shards that do not belong together are refused before anything is written.
+func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*eval.Run)
+		want   string // DIR is the folder
+	}{
+		"other parts": {
+			change: func(r *eval.Run) { r.Plan.Shard.Of = 3 },
+			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
+		},
+		"another service": {
+			change: func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }, want: "two used another service than DIR/one",
+		},
+		"the emulator": {change: func(r *eval.Run) { r.Emulator = true }, want: "two used another service than DIR/one"},
+		"a recording":  {change: func(r *eval.Run) { r.Replay = "tape" }, want: "two used another service than DIR/one"},
+		"another gate": {
+			change: func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} },
+			want:   "two has another gate than DIR/one",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRunFolder(t)
+			f.shard("one", 1, "ppp", nil, completed())
+			f.shard("two", 2, "ppp", test.change, completed())
+			out, _ := screen()
+			_, err := f.Merge([]string{"one", "two"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
+			expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
+			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
+			if _, err := os.Stat(f.Join("whole")); err == nil {
+				t.Error("there is a run directory, want none")
+			}
+		})
+	}
+}
+
+// A place that is taken is refused.
+func TestMergingOverARunIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.shard("one", 1, "ppp", nil, completed())
+	f.shard("two", 2, "ppp", nil, completed())
+	out, _ := screen()
+	_, err := f.Merge([]string{"one", "two"}, merging{Out: "one", Screen: out, Getenv: noVariables})
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }

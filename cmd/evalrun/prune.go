@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 type pruneOptions struct {
-	runs.Pruning
+	rundir.Pruning
 	json bool
 }
 

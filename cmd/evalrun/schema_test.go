@@ -19,6 +19,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -70,7 +71,7 @@ func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 	for _, what := range schemas {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
-		if *update {
+		if *testrun.Update {
 			expect.OK(t, os.WriteFile(file, schemaOf(t, what), 0o644))
 		}
 		got, err := os.ReadFile(file)

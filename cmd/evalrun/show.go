@@ -4,12 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var what runs.ShowOptions
+	var what showOptions
 	var verbose, json bool
 	cmd := &cobra.Command{
 		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
-	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/site"
 )
 
 type viewOptions struct {
@@ -47,7 +47,7 @@ func (a *app) view(named []string, o viewOptions) error {
 	}
 	signals, release := a.signals()
 	defer release()
-	server, err := a.runs.View(runs.Viewing{Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
+	server, err := site.Start(site.Options{Dir: a.runs.Dir, Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
 	if err != nil && o.label && len(named) > 0 {
 		return fmt.Errorf("%w; --label is for labelling by hand, and label:%s selects runs", err, diag.CleanLine(named[len(named)-1]))
 	}

@@ -11,7 +11,7 @@ const module = "github.com/evalrun/evalrun/"
 
 // ladder lists the packages of the module from the top down. A package imports only those below it.
 var ladder = strings.Fields(`
-	cmd/evalrun cmd/evalrun/runs cmd/evalrun/flags cmd/evalrun/term
+	cmd/evalrun cmd/evalrun/flags cmd/evalrun/term
 	evaltest
 	evalrun
 	internal/site
@@ -38,8 +38,8 @@ var only = map[string][]string{
 	"net/http": {
 		"internal/clients/wire", "internal/clients/app", "internal/clients/generative", "internal/clients/openai",
 		"internal/clients/anthropic", "internal/clients/oauth", "internal/clients/proxy", "internal/emulator", "internal/ledger",
-		"internal/site",    // which serves pages on this machine, and sends nothing
-		"cmd/evalrun/runs", // which comments at a forge
+		"internal/site", // which serves pages on this machine, and sends nothing
+		"cmd/evalrun",   // which comments at a forge
 		"internal/testing/forgetest", "internal/testing/replies", "test/process",
 	},
 	"database/sql":              {"journal/history"},

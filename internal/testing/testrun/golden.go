@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "renew the golden files")
+// Update tells tests to renew what they compare with: -update.
+var Update = flag.Bool("update", false, "renew the golden files")
 
 // Golden compares what a report wrote with a file in testdata; with -update it renews the file.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *Update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 )
 
 type inFolder struct {
-	Folder
+	folder
 	t *testing.T
 }
 
 func newRunFolder(t *testing.T) inFolder {
 	t.Helper()
-	return inFolder{Folder{Dir: rundir.At(t.TempDir())}, t}
+	return inFolder{folder{Dir: rundir.At(t.TempDir())}, t}
 }
 
 // letters are trials of the suite "s", numbered from first on: p passes, f fails, e is an error.

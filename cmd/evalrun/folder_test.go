@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"context"
@@ -55,22 +55,22 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
 	f.record("night", nil, completed(), trials...)
 	out, shown := screen()
-	expect.OK(t, f.Show("night", ShowOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
+	expect.OK(t, f.Show("night", showOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
 		t.Errorf("got another arm, want one alone:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", ShowOptions{Case: "c0"}, out, false),
+		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", showOptions{Case: "c0"}, out, false),
 		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
-			"night", ShowOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
+			"night", showOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
 	} {
 		expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 		contains(t, fmt.Sprint(err), want)
 	}
 	out, shown = screen()
-	expect.OK(t, f.List("night", ShowOptions{}, out))
+	expect.OK(t, f.List("night", showOptions{}, out))
 	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
@@ -85,47 +85,47 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	margin := eval.RuleOptions{Margin: 0.05}
 	for name, test := range map[string]struct {
 		names []string
-		o     CompareRequest
+		o     compareRequest
 		want  eval.Verdict
 		exit  int
 	}{
-		"a worse run":     {[]string{"main", "worse"}, CompareRequest{Rule: margin}, eval.Regressed, eval.CodeFailed},
-		"a better one":    {[]string{"worse", "main"}, CompareRequest{Rule: margin}, eval.Improved, eval.CodeOK},
-		"estimates alone": {[]string{"main", "worse"}, CompareRequest{}, "", eval.CodeOK},
+		"a worse run":     {[]string{"main", "worse"}, compareRequest{Rule: margin}, eval.Regressed, eval.CodeFailed},
+		"a better one":    {[]string{"worse", "main"}, compareRequest{Rule: margin}, eval.Improved, eval.CodeOK},
+		"estimates alone": {[]string{"main", "worse"}, compareRequest{}, "", eval.CodeOK},
 		"a worse arm": {
 			[]string{"arms"},
-			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/b"}},
+			compareRequest{Rule: margin, Arms: []string{"t/a", "t/b"}},
 			eval.Regressed,
 			eval.CodeFailed,
 		},
 		"the same arm": {
 			[]string{"arms"},
-			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/a"}},
+			compareRequest{Rule: margin, Arms: []string{"t/a", "t/a"}},
 			eval.Invalid,
 			eval.CodeIncomplete,
 		},
 		"an arm of another run": {
 			[]string{"main", "arms"},
-			CompareRequest{Rule: margin, Arms: []string{"t/p", "t/b"}},
+			compareRequest{Rule: margin, Arms: []string{"t/p", "t/b"}},
 			eval.Regressed,
 			eval.CodeFailed,
 		},
-		"a run and itself": {[]string{"main", "main"}, CompareRequest{Rule: margin}, eval.Invalid, eval.CodeIncomplete},
+		"a run and itself": {[]string{"main", "main"}, compareRequest{Rule: margin}, eval.Invalid, eval.CodeIncomplete},
 		"a metric that is not": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
+			compareRequest{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
 			eval.Invalid,
 			eval.CodeIncomplete,
 		},
 		"inconclusive, a pass": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
+			compareRequest{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
 			eval.Regressed,
 			eval.CodeFailed,
 		},
 		"blocked, none are lost": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
+			compareRequest{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
 			eval.NotWorse,
 			eval.CodeOK,
 		},

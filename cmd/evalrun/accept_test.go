@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"io/fs"
@@ -15,20 +15,20 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// folder is a user's folder with a suite and runs of it.
-type folder struct {
+// userFolder is a user's folder with a suite and runs of it.
+type userFolder struct {
 	*testing.T
 	at rundir.Dir
 }
 
-func newFolder(t *testing.T, suiteText string) *folder {
+func newUserFolder(t *testing.T, suiteText string) *userFolder {
 	t.Helper()
-	f := &folder{T: t, at: rundir.At(t.TempDir())}
+	f := &userFolder{T: t, at: rundir.At(t.TempDir())}
 	f.write("s.yaml", suiteText)
 	return f
 }
 
-func (f *folder) write(name, text string) {
+func (f *userFolder) write(name, text string) {
 	f.Helper()
 	path := f.at.Join(name)
 	expect.OK(f, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -36,7 +36,7 @@ func (f *folder) write(name, text string) {
 }
 
 // run records answers as a run, one a line as --answers takes them.
-func (f *folder) run(answers string) {
+func (f *userFolder) run(answers string) {
 	f.Helper()
 	f.write("run.jsonl", answers)
 	var o evalrun.Options
@@ -50,21 +50,21 @@ func (f *folder) run(answers string) {
 }
 
 // all is what the run offers.
-func (f *folder) all() *Acceptance {
+func (f *userFolder) all() *acceptance {
 	f.Helper()
 	var o session.Options
 	o.Dir, o.Rescore, o.Getenv = f.at.Abs(""), "run", func(string) string { return "" }
-	l, err := LoadAccepting(o)
+	l, err := loadAccepting(o)
 	expect.OK(f, err)
 	_, err = l.Settle()
 	expect.OK(f, err)
-	a, err := NewAcceptance(l)
+	a, err := newAcceptance(l)
 	expect.OK(f, err)
 	return a
 }
 
 // tree is every file below the folder that is not part of a run, with its text.
-func (f *folder) tree() map[string]string {
+func (f *userFolder) tree() map[string]string {
 	f.Helper()
 	out := map[string]string{}
 	below := os.DirFS(f.at.Abs(""))
@@ -83,7 +83,7 @@ func (f *folder) tree() map[string]string {
 	return out
 }
 
-const capitals = `version: 1   # a comment that stays
+const capitalsRun = `version: 1   # a comment that stays
 name: s
 targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, text: "capital of {{.c}}"}]
@@ -96,7 +96,7 @@ const parisMadrid = `{"case":"france","text":"Paris"}` + "\n" + `{"case":"spain"
 // What is expected and what came instead are both shown, and accepting replaces the file as a whole.
 func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, capitals)
+	f := newUserFolder(t, capitalsRun)
 	f.write("expected/s/france/t.p.txt", "Paris, which is a long answer\r\n")
 	f.write("expected/s/spain/t.p.txt", "Madrid\r\nof course\r\n") // the line breaks of an editor are no change
 	f.run(parisMadrid)
@@ -119,7 +119,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 func TestAcceptKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fs.FileMode{0o600, 0o664} {
-		f := newFolder(t, capitals)
+		f := newUserFolder(t, capitalsRun)
 		f.write("expected/s/france/t.p.txt", "Lyon\n")
 		path := f.at.Join("expected/s/france/t.p.txt")
 		expect.OK(t, os.Chmod(path, mode))
@@ -138,7 +138,7 @@ func TestAcceptKeepsPermissions(t *testing.T) {
 // Of repeats the most frequent answer is offered, of equally frequent ones the first, with how many there were.
 func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, strings.Replace(capitals, "defaults: {", "defaults: {repeats: 4, ", 1))
+	f := newUserFolder(t, strings.Replace(capitalsRun, "defaults: {", "defaults: {repeats: 4, ", 1))
 	var answers strings.Builder
 	for name, texts := range map[string][]string{
 		"france": {"Lyon", "Paris", "Nice", "Paris"}, "spain": {"Toledo", "Madrid", "Madrid", "Toledo"},
@@ -148,12 +148,12 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 		}
 	}
 	f.run(answers.String())
-	got := map[string]AnsweredCase{}
+	got := map[string]answeredCase{}
 	for _, p := range f.all().Proposals {
 		expect.Same(t, "offers for "+p.File, len(p.Offers), 1)
 		got[p.Offers[0].Text] = p.Offers[0].From[0]
 	}
-	want := map[string]AnsweredCase{
+	want := map[string]answeredCase{
 		"Paris":  {Suite: "s", Case: "france", Arm: "t/p", Answers: 4, Different: 3},
 		"Toledo": {Suite: "s", Case: "spain", Arm: "t/p", Answers: 4, Different: 2},
 	}
@@ -165,25 +165,27 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", suite.MaxExpectedBytes)
 	for name, test := range map[string]struct {
-		prepare func(f *folder, outside string) error
+		prepare func(f *userFolder, outside string) error
 		text    string
 	}{
-		"a link of the folder":  {func(f *folder, outside string) error { return os.Symlink(outside, f.at.Join("expected")) }, "x"},
-		"a link in the folder":  {func(f *folder, outside string) error { return os.Symlink(outside, f.at.Join("expected/s")) }, "x"},
-		"a file for the folder": {func(f *folder, _ string) error { return os.WriteFile(f.at.Join("expected/s"), nil, 0o600) }, "x"},
+		"a link of the folder":  {func(f *userFolder, outside string) error { return os.Symlink(outside, f.at.Join("expected")) }, "x"},
+		"a link in the folder":  {func(f *userFolder, outside string) error { return os.Symlink(outside, f.at.Join("expected/s")) }, "x"},
+		"a file for the folder": {func(f *userFolder, _ string) error { return os.WriteFile(f.at.Join("expected/s"), nil, 0o600) }, "x"},
 		"a folder for the file": {
-			func(f *folder, _ string) error { return os.MkdirAll(f.at.Join("expected/s/france/t.p.txt/x"), 0o755) }, "x",
+			func(f *userFolder, _ string) error {
+				return os.MkdirAll(f.at.Join("expected/s/france/t.p.txt/x"), 0o755)
+			}, "x",
 		},
-		"a very long answer": {func(*folder, string) error { return nil }, long},
+		"a very long answer": {func(*userFolder, string) error { return nil }, long},
 	} {
-		f, outside := newFolder(t, capitals), t.TempDir()
+		f, outside := newUserFolder(t, capitalsRun), t.TempDir()
 		if name != "a link of the folder" {
 			f.write("expected/keep", "kept\n")
 		}
 		expect.OK(t, test.prepare(f, outside))
 		before := f.tree()
-		p := &Proposal{File: "expected/s/france/t.p.txt", dir: f.at.Abs(""), name: "expected/s/france/t.p.txt"}
-		if err := p.Accept(&Offer{Text: test.text}); eval.CodeOf(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
+		p := &proposal{File: "expected/s/france/t.p.txt", dir: f.at.Abs(""), name: "expected/s/france/t.p.txt"}
+		if err := p.Accept(&offer{Text: test.text}); eval.CodeOf(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
 			t.Errorf("%s: exit %d with %v, want exit %d that names the file", name, eval.CodeOf(err), err, eval.CodeIncomplete)
 		}
 		expect.Same(t, name+": files", f.tree(), before)

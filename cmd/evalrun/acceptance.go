@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"cmp"
@@ -24,41 +24,41 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Acceptance compares the answers of a run with the expected ones of its suites.
-type Acceptance struct {
-	Proposals []*Proposal // files that would change, in the order of the plan
+// acceptance compares the answers of a run with the expected ones of its suites.
+type acceptance struct {
+	Proposals []*proposal // files that would change, in the order of the plan
 	// Compared counts the answers that were compared with a file; 0 if the suites have no snapshot scorer.
 	Compared int
 	// Changed counts the trials whose request has changed since the run.
 	Changed int
 }
 
-// Proposal is a file that would change.
-type Proposal struct {
+// proposal is a file that would change.
+type proposal struct {
 	File   string   // as the user knows it, with slashes
 	Folder string   // of the expected answers of its suite
 	Was    *string  // the expected answer; nil: there is none yet
-	Offers []*Offer // several are a conflict: cases or arms that share the file
+	Offers []*offer // several are a conflict: cases or arms that share the file
 
 	dir, name string // where the file is
 }
 
-// Offer is an answer that the file could get.
-type Offer struct {
+// offer is an answer that the file could get.
+type offer struct {
 	Text     string
 	Expected bool // the file has this answer already
-	From     []AnsweredCase
+	From     []answeredCase
 }
 
-// AnsweredCase is a case on an arm that gave an answer.
-type AnsweredCase struct {
+// answeredCase is a case on an arm that gave an answer.
+type answeredCase struct {
 	Suite, Case, Arm string
 	Answers          int
 	Different        int // how many of the answers are distinct
 }
 
-// AcceptedByPerson returns an error in continuous integration, where no person reads the answers.
-func AcceptedByPerson(getenv func(string) string) error {
+// acceptedByPerson returns an error in continuous integration, where no person reads the answers.
+func acceptedByPerson(getenv func(string) string) error {
 	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
 		return nil
 	}
@@ -70,12 +70,12 @@ func AcceptedByPerson(getenv func(string) string) error {
 }
 
 // Diff writes the difference between the file and an offer.
-func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
+func (p *proposal) Diff(w io.Writer, o *offer, color bool) error {
 	return term.Diff(w, p.Was, &o.Text, color)
 }
 
-// LoadAccepting loads the run to rescore for NewAcceptance, with the named suites or the current suites of the run.
-func LoadAccepting(f session.Options) (*session.Loaded, error) {
+// loadAccepting loads the run to rescore for NewAcceptance, with the named suites or the current suites of the run.
+func loadAccepting(f session.Options) (*session.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
 	f.Cases, f.Arms = nil, nil
 	l, err := session.Load(f)
@@ -89,8 +89,8 @@ func LoadAccepting(f session.Options) (*session.Loaded, error) {
 	return l, err
 }
 
-// NewAcceptance compares the answers of a run with the expected ones of its suites.
-func NewAcceptance(l *session.Loaded) (*Acceptance, error) {
+// newAcceptance compares the answers of a run with the expected ones of its suites.
+func newAcceptance(l *session.Loaded) (*acceptance, error) {
 	f := &l.Options
 	doc, err := f.In().Open(f.Rescore)
 	if err != nil {
@@ -150,7 +150,7 @@ type gathering struct {
 	dirs  map[string]int          // index of each suite
 	files map[[2]string]*keptFile // by suite and file name
 	order []*keptFile
-	out   Acceptance
+	out   acceptance
 }
 
 // any reports whether the run has a case that matches a filter.
@@ -240,9 +240,9 @@ func (k *keptFile) add(name gate.ArmCase, s scorers.SnapshotCheck) {
 }
 
 // proposal returns the change of the file, nil if it may stay. The most frequent answer counts; among equals, the first.
-func (k *keptFile) proposal() *Proposal {
-	p := &Proposal{Was: k.was}
-	offers := map[string]*Offer{}
+func (k *keptFile) proposal() *proposal {
+	p := &proposal{Was: k.was}
+	offers := map[string]*offer{}
 	for _, a := range k.sources {
 		most, total := a.given[0], 0
 		for _, v := range a.given {
@@ -250,13 +250,13 @@ func (k *keptFile) proposal() *Proposal {
 				most = v
 			}
 		}
-		offer := offers[most.Folded]
-		if offer == nil {
-			offer = &Offer{Text: most.Got, Expected: most.Accepted != nil && most.Accepted.Same}
-			offers[most.Folded] = offer
-			p.Offers = append(p.Offers, offer)
+		one := offers[most.Folded]
+		if one == nil {
+			one = &offer{Text: most.Got, Expected: most.Accepted != nil && most.Accepted.Same}
+			offers[most.Folded] = one
+			p.Offers = append(p.Offers, one)
 		}
-		offer.From = append(offer.From, AnsweredCase{a.Suite, a.Case, a.Arm, total, len(a.given)})
+		one.From = append(one.From, answeredCase{a.Suite, a.Case, a.Arm, total, len(a.given)})
 	}
 	if len(p.Offers) == 1 && p.Offers[0].Expected {
 		return nil
@@ -265,7 +265,7 @@ func (k *keptFile) proposal() *Proposal {
 }
 
 // Accept replaces the file atomically with an answer. It writes nothing outside the suite's folder.
-func (p *Proposal) Accept(o *Offer) error {
+func (p *proposal) Accept(o *offer) error {
 	if err := writeInside(p.dir, p.name, o.Text+"\n"); err != nil {
 		return eval.Incomplete("%s cannot be written: %w", p.File, err)
 	}

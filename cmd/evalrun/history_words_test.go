@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"fmt"
@@ -43,19 +43,19 @@ func TestHistoryHasAPointForEachRun(t *testing.T) {
 	t.Parallel()
 	f := remembered(t)
 	for name, test := range map[string]struct {
-		o    HistoryOptions
+		o    trendOptions
 		want []string
 	}{
-		"a metric":          {HistoryOptions{Metrics: []string{"pass"}}, []string{"pass: 1 0.75 0.5"}},
-		"metrics by a glob": {HistoryOptions{Metrics: []string{"*en*y"}}, []string{"latency: 100 100 100"}},
-		"the newest runs":   {HistoryOptions{Metrics: []string{"pass"}, Limit: 2}, []string{"pass: 0.75 0.5"}},
-		"a case":            {HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c03"}}, []string{"c03 pass: 1 0 0"}},
+		"a metric":          {trendOptions{Metrics: []string{"pass"}}, []string{"pass: 1 0.75 0.5"}},
+		"metrics by a glob": {trendOptions{Metrics: []string{"*en*y"}}, []string{"latency: 100 100 100"}},
+		"the newest runs":   {trendOptions{Metrics: []string{"pass"}, Limit: 2}, []string{"pass: 0.75 0.5"}},
+		"a case":            {trendOptions{Metrics: []string{"pass"}, Cases: []string{"c03"}}, []string{"c03 pass: 1 0 0"}},
 		"cases by a glob": {
-			HistoryOptions{Metrics: []string{"pass"}, Cases: []string{"c0*3", "c02"}},
+			trendOptions{Metrics: []string{"pass"}, Cases: []string{"c0*3", "c02"}},
 			[]string{"c03 pass: 1 0 0", "c02 pass: 1 1 0"},
 		},
 		"an arm and a suite": {
-			HistoryOptions{Metrics: []string{"errors"}, Arms: []string{"t/*"}, Suites: []string{"s"}},
+			trendOptions{Metrics: []string{"errors"}, Arms: []string{"t/*"}, Suites: []string{"s"}},
 			[]string{"errors: 0 0 0"},
 		},
 	} {

@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"fmt"
@@ -21,10 +21,10 @@ func TestARunInProgressIsRefused(t *testing.T) {
 	expect.OK(t, err)
 	l := &session.Loaded{}
 	l.Options.Dir, l.Options.Rescore = f.Abs(""), "now"
-	_, err = NewAcceptance(l)
+	_, err = newAcceptance(l)
 	expect.Contains(t, "accept", fmt.Sprint(err), "now is still in progress: accept its answers when it finishes")
 	env := map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "http://127.0.0.1:1"}
-	_, err = f.Comment(t.Context(), "now", Commenting{Getenv: func(name string) string { return env[name] }})
+	_, err = f.Comment(t.Context(), "now", commenting{Getenv: func(name string) string { return env[name] }})
 	expect.Contains(t, "comment", fmt.Sprint(err), "the run now is still in progress; comment on it when it finishes")
 	expect.OK(t, w.Close())
 }
@@ -34,7 +34,7 @@ func TestARankingIsNotWrongTooOften(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
 	f.record("one", nil, completed(), letters("pp", "a", 0, 1)...)
-	o := CompareRequest{}
+	o := compareRequest{}
 	o.ByJudge.Options.Getenv = func(string) string { return "" }
 	o.Rule.Alpha = 0.5
 	_, err := f.Rank("one", o)

@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ func (r *rankings) WriteJSON(screen term.Screen) error {
 }
 
 // Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
-func (f Folder) Rank(name string, o CompareRequest) (*rankings, error) {
+func (f folder) Rank(name string, o compareRequest) (*rankings, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

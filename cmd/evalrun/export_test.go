@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"os"
@@ -20,9 +20,9 @@ cases: [{name: france, vars: {x: a}}, {name: spain, vars: {x: b}}]
 // An exported run has what a comparison needs and no answer, and can be opened like a run.
 func TestExportLeavesAnswersOut(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, twoCases)
+	f := newUserFolder(t, twoCases)
 	f.run(`{"case":"france","text":"secret-france"}` + "\n" + `{"case":"spain","text":"secret-spain"}` + "\n")
-	in := Folder{Dir: f.at}
+	in := folder{Dir: f.at}
 	expect.OK(t, in.Export("run", "base.jsonl"))
 	text, err := os.ReadFile(f.at.Join("base.jsonl"))
 	if err != nil || strings.Contains(string(text), "secret-") {
@@ -39,9 +39,9 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 // What cannot be a baseline is not exported.
 func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, twoCases)
+	f := newUserFolder(t, twoCases)
 	f.run(`{"case":"france","text":"a"}` + "\n" + `{"case":"spain","text":"b"}` + "\n")
-	in := Folder{Dir: f.at}
+	in := folder{Dir: f.at}
 	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
 		if err := in.Export(name, out); eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
 			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, eval.CodeOf(err), err)

@@ -1,6 +1,4 @@
-// Package runs implements the commands on recorded runs: a Folder finds runs by name, and each of its
-// methods is one command. The only models that it calls are judges that prefer one of two answers.
-package runs
+package main
 
 import (
 	"cmp"
@@ -20,16 +18,14 @@ import (
 	"github.com/evalrun/evalrun/scorers/labels"
 )
 
-// Folder is a folder with its runs, baselines and history. The zero Folder is the working directory.
-type Folder struct {
+// folder is a folder with its runs, baselines and history; its methods are commands on recorded runs. The zero folder
+// is the working directory.
+type folder struct {
 	rundir.Dir
 }
 
-// Pruning says which runs to delete.
-type Pruning = rundir.Pruning
-
 // open opens a run and applies its gate.
-func (f Folder) open(name string) (*journal.Document, error) {
+func (f folder) open(name string) (*journal.Document, error) {
 	doc, err := f.Open(name)
 	if err == nil {
 		gate.ApplyIn(f.Dir, doc)
@@ -42,7 +38,7 @@ func layout(screen term.Screen) reports.Options {
 }
 
 // Report writes reports of a run. Each of formats is FORMAT=PATH, or FORMAT for the screen.
-func (f Folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
+func (f folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
 	outputs, err := reports.ParseOutputs(formats, f.Join)
 	if err != nil {
 		return err
@@ -59,13 +55,13 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 }
 
 // HTML writes the HTML report of a run into its run directory and returns the path.
-func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
+func (f folder) HTML(name string, screen term.Screen) (path string, err error) {
 	path = filepath.Join(name, journal.ReportName)
 	return path, f.Report(name, []string{"html=" + path}, screen, false)
 }
 
 // ReportBaseline writes reports of a baseline. It applies no gate, since an exported file has no verdict.
-func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
+func (f folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
 		return eval.BadInput("%w", err)
@@ -85,19 +81,19 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// ShowOptions select the cases and trials that Folder.Show writes.
-type ShowOptions struct {
+// showOptions select the cases and trials that folder.Show writes.
+type showOptions struct {
 	Case     string         // a glob; "" lists the cases
 	Arms     []string       // globs; empty means all arms
 	Outcomes []eval.Outcome // of trials; empty means all
 }
 
-func (s ShowOptions) wanted() reports.Wanted {
+func (s showOptions) wanted() reports.Wanted {
 	return reports.Wanted{Case: eval.Pattern(cmp.Or(s.Case, "*")), Arms: eval.NewPatterns(s.Arms), Outcomes: s.Outcomes}
 }
 
 // List lists the cases of a run with a matching trial.
-func (f Folder) List(name string, what ShowOptions, screen term.Screen) error {
+func (f folder) List(name string, what showOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -110,7 +106,7 @@ func (f Folder) List(name string, what ShowOptions, screen term.Screen) error {
 }
 
 // Show shows the matching trials of a run. verbose adds long parts that readers rarely need.
-func (f Folder) Show(name string, what ShowOptions, screen term.Screen, verbose bool) error {
+func (f folder) Show(name string, what showOptions, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -126,7 +122,7 @@ func (f Folder) Show(name string, what ShowOptions, screen term.Screen, verbose 
 }
 
 // notFound explains why no trial matches: the case, the arm, or the outcome.
-func (s ShowOptions) notFound(doc *journal.Document) error {
+func (s showOptions) notFound(doc *journal.Document) error {
 	if len(s.Outcomes) > 0 && s.without().found(doc) {
 		return eval.BadInput("no trial of %q has the outcome %s; `evalrun show RUN` lists the cases", s.Case, words(s.Outcomes))
 	}
@@ -154,12 +150,12 @@ func nearestCase(d *journal.Document, name string) string {
 	return ""
 }
 
-func (s ShowOptions) without() ShowOptions {
+func (s showOptions) without() showOptions {
 	s.Outcomes = nil
 	return s
 }
 
-func (s ShowOptions) found(doc *journal.Document) bool {
+func (s showOptions) found(doc *journal.Document) bool {
 	wanted := s.wanted()
 	for row := range doc.Rows() {
 		if _, ok := wanted.Row(doc, row); ok {
@@ -186,7 +182,7 @@ type listedCase struct {
 }
 
 // ShowJSON writes JSON lines: with a case its matching trials as in the run file, else the cases with their outcomes.
-func (f Folder) ShowJSON(name string, what ShowOptions, screen term.Screen) error {
+func (f folder) ShowJSON(name string, what showOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -211,7 +207,7 @@ func (f Folder) ShowJSON(name string, what ShowOptions, screen term.Screen) erro
 	return nil
 }
 
-func listJSON(doc *journal.Document, what ShowOptions, screen term.Screen) error {
+func listJSON(doc *journal.Document, what showOptions, screen term.Screen) error {
 	wanted := what.wanted()
 	for row := range doc.Rows() {
 		counts, ok := wanted.Row(doc, row)
@@ -242,7 +238,7 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 }
 
 // CheckJudges compares the judges of a run with the labels in a file, or else with those given in `evalrun view`.
-func (f Folder) CheckJudges(name, file string) (report *judging.AgreementReport, emulated bool, err error) {
+func (f folder) CheckJudges(name, file string) (report *judging.AgreementReport, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
 		return nil, false, err
@@ -261,7 +257,7 @@ func (f Folder) CheckJudges(name, file string) (report *judging.AgreementReport,
 }
 
 // labelsOf reads the labels from a file, or else those of the suites of a run.
-func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, error) {
+func (f folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, error) {
 	if file != "" {
 		one, err := labels.ReadFile(f.Join(file))
 		if err != nil {
@@ -286,7 +282,7 @@ func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, er
 }
 
 // Export writes what a comparison needs to one file, without prompts, answers and what may quote them.
-func (f Folder) Export(name, out string) error {
+func (f folder) Export(name, out string) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
 		return eval.BadInput("%w", err)

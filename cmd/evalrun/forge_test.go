@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 const mark = "<!-- evalrun: s -->"
 
-func says(body string) func(string) (string, error) {
+func saysOf(body string) func(string) (string, error) {
 	return func(string) (string, error) { return body, nil }
 }
 
@@ -74,12 +74,12 @@ func TestEachSuiteKeepsOneComment(t *testing.T) {
 			h.AddNotes("mallory", "User", mark+" not evalrun's")
 			h.AddNotes("robot", "Bot", "<!-- evalrun: another -->")
 			f := one.forge(h)
-			first, err := f.Comment(t.Context(), 0, mark, says(mark+"\nfirst"))
+			first, err := f.Comment(t.Context(), 0, mark, saysOf(mark+"\nfirst"))
 			expect.OK(t, err)
 			for range 250 {
 				h.AddNotes("ann", "User", "a remark")
 			}
-			second, err := f.Comment(t.Context(), 0, mark, says(mark+"\nsecond"))
+			second, err := f.Comment(t.Context(), 0, mark, saysOf(mark+"\nsecond"))
 			expect.OK(t, err)
 			expect.Same(t, "done", []string{first.Did, second.Did}, []string{"created", "updated"})
 			expect.Same(t, "writes", len(h.Writes()), 2)
@@ -96,11 +96,11 @@ func TestAForksPullRequestIsFoundByItsCommit(t *testing.T) {
 	event := `{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`
 	h := newThread(t, "body")
 	h.Pulls = `[{"number":3,"head":{"sha":"old"}},{"number":8,"head":{"sha":"abc"}}]`
-	_, err := h.gitHub(event).Comment(t.Context(), 0, mark, says(mark))
+	_, err := h.gitHub(event).Comment(t.Context(), 0, mark, saysOf(mark))
 	expect.OK(t, err)
 	expect.Same(t, "writes", h.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 
-	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, says(mark))
+	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, saysOf(mark))
 	expect.Contains(
 		t, "without a pull request", fmt.Sprint(err),
 		"no open pull request has the commit gone any more: it was closed, or pushed to since",
@@ -162,7 +162,7 @@ func TestForgeErrorsSayWhatToDo(t *testing.T) {
 	}
 	h := newThread(t, "body")
 	h.Refuse = http.StatusForbidden
-	_, err := h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`).Comment(t.Context(), 0, mark, says(mark))
+	_, err := h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`).Comment(t.Context(), 0, mark, saysOf(mark))
 	for _, want := range []string{
 		"the forge refuses POST /repos/o/r/issues/5/comments: status 403: Resource not accessible by integration",
 		"pull-requests: write", "evalrun help github#forks",
@@ -172,18 +172,18 @@ func TestForgeErrorsSayWhatToDo(t *testing.T) {
 		}
 	}
 	f := h.gitHub(`{}`)
-	_, err = f.Comment(t.Context(), 0, mark, says(mark))
+	_, err = f.Comment(t.Context(), 0, mark, saysOf(mark))
 	if err == nil || !strings.Contains(err.Error(), "the job is not about a pull request; name one with --number") {
 		t.Errorf("got %v for a job without a pull request, want one that names --number", err)
 	}
 	f = h.on(map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "URL"})
-	_, err = f.Comment(t.Context(), 0, mark, says(mark))
+	_, err = f.Comment(t.Context(), 0, mark, saysOf(mark))
 	const want = `the job is not about a merge request (CI_MERGE_REQUEST_IID is ""); name one with --number`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v for a job without a merge request, want %s", err, want)
 	}
 	h.Close()
-	if _, err = f.Comment(context.Background(), 1, mark, says(mark)); err == nil || !strings.Contains(err.Error(), "does not answer") {
+	if _, err = f.Comment(context.Background(), 1, mark, saysOf(mark)); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v from a dead forge, want one that says so", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestARedirectNeverTakesTheToken(t *testing.T) {
 		return map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": away.URL}[name]
 	})
 	expect.OK(t, err)
-	if _, err := f.Comment(t.Context(), 1, mark, says(mark)); err == nil || elsewhere.Requests() > 0 {
+	if _, err := f.Comment(t.Context(), 1, mark, saysOf(mark)); err == nil || elsewhere.Requests() > 0 {
 		t.Errorf("got %v, and elsewhere %d requests, want an error and no request", err, elsewhere.Requests())
 	}
 }

@@ -1,4 +1,4 @@
-package runs
+package main
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// CompareRequest says how to compare two runs or two arms.
-type CompareRequest struct {
+// compareRequest says how to compare two runs or two arms.
+type compareRequest struct {
 	Rule eval.RuleOptions
 	Arms []string // empty, or the arms of base and head
 	// Within is how much worse than the best the arms may be that a ranking names; 0: it names none.
@@ -62,7 +62,7 @@ func (c *compareResult) Write(screen term.Screen) error {
 func (c *compareResult) WriteJSON(screen term.Screen) error { return screen.JSON(c.found) }
 
 // Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
-func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*compareResult, error) {
+func (f folder) Compare(ctx context.Context, names []string, o compareRequest) (*compareResult, error) {
 	rule, err := gate.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	return &compareResult{c, rule, o.Verbose, waiting(base.Document, head.Document)}, err
 }
 
-func (f Folder) prefer(
-	ctx context.Context, names []string, o CompareRequest, what gate.Comparing, rule *eval.BaselineRule,
+func (f folder) prefer(
+	ctx context.Context, names []string, o compareRequest, what gate.Comparing, rule *eval.BaselineRule,
 ) (*compareResult, error) {
 	base, head, err := f.openTwo(names)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f Folder) prefer(
 }
 
 // checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.
-func (o *CompareRequest) checkArms(names []string, base, head *journal.Document) error {
+func (o *compareRequest) checkArms(names []string, base, head *journal.Document) error {
 	switch arms := gate.ArmNames(head); {
 	case len(o.Arms) == 2:
 		return cmp.Or(gate.CheckArm(base, o.Arms[0]), gate.CheckArm(head, o.Arms[1]))
@@ -164,7 +164,7 @@ func (p *preferenceResult) Write(screen term.Screen) error {
 func (p *preferenceResult) WriteJSON(screen term.Screen) error { return screen.JSON(p.found) }
 
 // RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
-func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*preferenceResult, error) {
+func (f folder) RankByPreference(ctx context.Context, name string, o compareRequest) (*preferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -188,12 +188,12 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 	return &preferenceResult{found}, err
 }
 
-func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
+func (f folder) openTwo(names []string) (base, head *journal.Document, err error) {
 	return both(f, names, func(name string) (*journal.Document, error) { return f.OpenBaseline(name) })
 }
 
 // readTwo reads the parts of both runs that a comparison needs. A single name is used for both sides.
-func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunSides, err error) {
+func (f folder) readTwo(names []string, o compareRequest) (base, head *gate.RunSides, err error) {
 	read := func(name string) (*gate.RunSides, error) {
 		d, err := f.OpenBaseline(name, journal.KeepFacts)
 		if err != nil {
@@ -219,7 +219,7 @@ func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunS
 
 // both opens two runs concurrently, because opening takes half the time of a comparison. Large runs are
 // opened one after the other, to keep the peak of memory low.
-func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
+func both[T interface{ Close() error }](f folder, names []string, open func(string) (T, error)) (base, head T, err error) {
 	if len(names) == 1 {
 		base, err = open(names[0])
 		return base, base, err
@@ -245,7 +245,7 @@ func both[T interface{ Close() error }](f Folder, names []string, open func(stri
 const largeRun = 256 << 20
 
 // isLarge returns false for a run that cannot be found; opening it reports the error.
-func (f Folder) isLarge(name string) bool {
+func (f folder) isLarge(name string) bool {
 	path, err := f.FindBaseline(name)
 	if err != nil {
 		return false
