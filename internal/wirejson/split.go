@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Members yields the names and values of a valid JSON object in order. The values share its memory.
-func Members(object []byte) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
+// Members yields the names and values of a valid JSON object in order. The values share its memory, and so do names without escapes.
+func Members(object []byte) iter.Seq2[[]byte, json.RawMessage] {
+	return func(yield func([]byte, json.RawMessage) bool) {
 		i := skipSpace(object, bytes.IndexByte(object, '{')+1)
 		for object[i] != '}' {
 			end := valueEnd(object, i)
@@ -44,16 +44,16 @@ func Text(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}
-	return unquoted(raw), true
+	return string(unquoted(raw)), true
 }
 
-func unquoted(raw []byte) string {
+func unquoted(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	var out string
 	_ = json.Unmarshal(raw, &out) // it is valid
-	return out
+	return []byte(out)
 }
 
 func skipSpace(data []byte, i int) int {

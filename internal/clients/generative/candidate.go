@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,45 +13,43 @@ import (
 )
 
 type found struct {
-	fields wire.Fields     // by name
-	raw    json.RawMessage // the whole candidate
-	parts  []answerPart
-	more   bool // there is more than text, a finish reason, an index and ratings
+	raw   json.RawMessage // the whole candidate
+	parts []answerPart
+	more  bool // there is more than text, a finish reason, an index and ratings
 }
 
-// fill reads the candidate, and records in f what it has besides text.
-func (f *found) fill(out *eval.Candidate, index *int) error {
-	rest := maps.Clone(f.fields)
-	var content wire.Fields
-	var reason wire.Word
-	var place wire.LenientInt
-	err := cmp.Or(rest.Take("content", &content), rest.Take("finishReason", &reason))
-	rated, inRatings := takeRatings(rest)
-	if err := cmp.Or(err, inRatings, rest.Take("index", &place)); err != nil {
-		return err
+// fill reads the candidate and returns its index, if it has one. It records in f what there is besides text.
+func (f *found) fill(out *eval.Candidate) (index *wire.LenientInt, err error) {
+	var content, role json.RawMessage
+	var ratings, parts []json.RawMessage
+	rest, err := wire.ReadObject("candidates", f.raw,
+		"content", &content, "finishReason", (*wire.Word)(&out.FinishReason), "safetyRatings", &ratings, "index", &index)
+	if err != nil {
+		return nil, err
 	}
-	*index = int(place)
-	if len(rated) > maxRatings {
-		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
+	if len(ratings) > maxRatings {
+		return nil, &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(ratings))}
 	}
-	out.FinishReason, out.SafetyRatings = string(reason), rated
-	var parts []json.RawMessage
-	if err := content.Take("parts", &parts); err != nil {
-		return err
+	around, err := wire.ReadObject("content", content, "parts", &parts, "role", &role)
+	if err != nil {
+		return nil, err
 	}
-	delete(content, "role")
-	f.more = len(rest)+len(content) > 0 || slices.ContainsFunc(rated, func(r eval.SafetyRating) bool { return r.Extra != nil })
+	if out.SafetyRatings, err = readRatings(ratings); err != nil {
+		return nil, err
+	}
+	f.more = len(rest)+len(around) > 0 ||
+		slices.ContainsFunc(out.SafetyRatings, func(r eval.SafetyRating) bool { return r.Extra != nil })
 	for _, raw := range parts {
 		p, err := newPart(raw)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f.parts = append(f.parts, p)
 		f.more = f.more || !p.isPlain()
 		out.Text += p.said()
 	}
 	out.Extra = eval.NewExtra(rest)
-	return nil
+	return index, nil
 }
 
 func (f *found) call() json.RawMessage {
@@ -74,13 +71,13 @@ type answerPart struct {
 
 func newPart(raw json.RawMessage) (answerPart, error) {
 	p := answerPart{raw: raw}
-	var f wire.Fields
-	if cmp.Or(wire.Read(raw, &f), f.Take("text", &p.text), f.Take("thought", &p.thought)) != nil {
+	f, err := wire.ReadObject("parts", raw, "text", &p.text, "thought", &p.thought)
+	if err != nil {
 		return p, &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
 	}
 	p.more = len(f)
 	var call wire.Fields
-	err := f.Take("functionCall", &call)
+	err = f.Take("functionCall", &call)
 	switch {
 	case call == nil:
 	case len(call) == 0 || call["partialArgs"] != nil || call["willContinue"] != nil:

@@ -18,38 +18,37 @@ const (
 	maxRatings    = 1000
 )
 
-// takeRatings reads ratings. It keeps fields that evalrun does not know.
-func takeRatings(f wire.Fields) ([]eval.SafetyRating, error) {
-	var list []json.RawMessage
-	if err := f.Take("safetyRatings", &list); err != nil || len(list) == 0 {
-		return nil, err
+// readRatings reads ratings. It keeps fields that evalrun does not know.
+func readRatings(list []json.RawMessage) ([]eval.SafetyRating, error) {
+	if len(list) == 0 {
+		return nil, nil
 	}
 	out := make([]eval.SafetyRating, len(list))
 	for i, raw := range list {
-		var one wire.Fields
-		var category, probability wire.Word
 		r := &out[i]
-		if err := cmp.Or(wire.Read(raw, &one), one.Take("category", &category), one.Take("probability", &probability),
-			one.Take("blocked", &r.Blocked)); err != nil {
+		rest, err := wire.ReadObject("safetyRatings", raw,
+			"category", (*wire.Word)(&r.Category), "probability", (*wire.Word)(&r.Probability), "blocked", &r.Blocked)
+		if err != nil {
 			return nil, &wire.ShapeError{Field: "safetyRatings", Found: "an array"}
 		}
-		r.Category, r.Probability, r.Extra = string(category), string(probability), eval.NewExtra(one)
+		r.Extra = eval.NewExtra(rest)
 	}
 	return out, nil
 }
 
 // readFeedback reads what the service reports about the prompt. It keeps unknown fields.
-func readFeedback(f wire.Fields) (*eval.PromptFeedback, error) {
-	if f == nil {
+func readFeedback(raw json.RawMessage) (*eval.PromptFeedback, error) {
+	if raw == nil || string(raw) == "null" {
 		return nil, nil
 	}
 	var reason wire.Word
-	err := f.Take("blockReason", &reason)
-	rated, inRatings := takeRatings(f)
-	if err := cmp.Or(err, inRatings); err != nil {
+	var ratings []json.RawMessage
+	rest, err := wire.ReadObject("promptFeedback", raw, "blockReason", &reason, "safetyRatings", &ratings)
+	if err != nil {
 		return nil, err
 	}
-	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: rated, Extra: eval.NewExtra(f)}, nil
+	rated, err := readRatings(ratings)
+	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: rated, Extra: eval.NewExtra(rest)}, err
 }
 
 // ParseResponse decodes a reply of generateContent. It keeps fields and enum values that it does not know.
@@ -125,7 +124,7 @@ func parse(data []byte) (parsed, error) {
 
 func (out *parsed) fill(f wire.Fields) error {
 	var candidates []json.RawMessage
-	var feedback, usage wire.Fields
+	var feedback json.RawMessage
 	if err := cmp.Or(
 		f.Take("candidates", &candidates),
 		f.Take("promptFeedback", &feedback),
@@ -134,11 +133,8 @@ func (out *parsed) fill(f wire.Fields) error {
 		return err
 	}
 	metadata := f["usageMetadata"]
-	if f.Take("usageMetadata", &usage) == nil {
-		out.Usage = readUsage(usage)
-	}
-	if out.Usage == nil && wire.HasError(metadata) { // the answer is worth more than its usage record
-		f["usageMetadata"] = metadata
+	if out.Usage = readUsage(metadata); out.Usage != nil || !wire.HasError(metadata) { // the answer is worth more than its usage record
+		delete(f, "usageMetadata")
 	}
 	if err := out.fillCandidates(candidates); err != nil {
 		return err
@@ -152,12 +148,11 @@ func (out *parsed) fill(f wire.Fields) error {
 func (out *parsed) fillCandidates(list []json.RawMessage) error {
 	out.found = make([]found, 0, len(list))
 	for _, raw := range list {
-		f := found{raw: raw}
-		if wire.Read(raw, &f.fields) != nil {
+		if raw[0] != '{' && string(raw) != "null" {
 			return &wire.ShapeError{Field: "candidates", Found: "an array"}
 		}
-		if len(f.fields) > 0 { // null and {} are not candidates
-			out.found = append(out.found, f)
+		if !wire.IsEmpty(raw) { // null and {} are not candidates
+			out.found = append(out.found, found{raw: raw})
 		}
 	}
 	if len(out.found) > maxCandidates {
@@ -166,10 +161,12 @@ func (out *parsed) fillCandidates(list []json.RawMessage) error {
 	out.Candidates, out.indexes = make([]eval.Candidate, len(out.found)), make([]int, len(out.found))
 	given := false
 	for i := range out.found {
-		_, has := out.found[i].fields["index"]
-		given = given || has
-		if err := out.found[i].fill(&out.Candidates[i], &out.indexes[i]); err != nil {
+		index, err := out.found[i].fill(&out.Candidates[i])
+		if err != nil {
 			return err
+		}
+		if index != nil {
+			out.indexes[i], given = int(*index), true
 		}
 	}
 	if !given { // one missing index means 0, but if all are missing, the position counts

@@ -146,10 +146,10 @@ func (a *assembly) note(g *growing, f *found) error {
 	if g.fields == nil {
 		g.fields = map[string]json.RawMessage{}
 	}
-	for name, value := range f.fields {
-		if name != "content" {
-			a.kept += len(value) - len(g.fields[name])
-			g.fields[name] = value
+	for name, value := range wirejson.Members(f.raw) {
+		if string(name) != "content" {
+			a.kept += len(value) - len(g.fields[string(name)])
+			g.fields[string(name)] = value
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package generative
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -10,23 +11,18 @@ import (
 // readUsage returns nil when the record has no plausible number. It keeps unknown fields. The total includes all the others,
 // except cached tokens, which are part of the prompt. The source is "" when the number of output tokens is missing, as in
 // chunks before the last.
-func readUsage(f wire.Fields) *eval.Usage {
+func readUsage(raw json.RawMessage) *eval.Usage {
 	var prompt, thoughts, cached, toolUse, total wire.LenientInt
 	var candidates *wire.LenientInt
-	for name, to := range map[string]any{
-		"promptTokenCount": &prompt, "candidatesTokenCount": &candidates, "thoughtsTokenCount": &thoughts,
-		"cachedContentTokenCount": &cached, "toolUsePromptTokenCount": &toolUse, "totalTokenCount": &total,
-	} {
-		if f.Take(name, to) != nil {
-			return nil
-		}
-	}
-	if prompt == 0 && total == 0 {
+	rest, err := wire.ReadObject("usageMetadata", raw,
+		"promptTokenCount", &prompt, "candidatesTokenCount", &candidates, "thoughtsTokenCount", &thoughts,
+		"cachedContentTokenCount", &cached, "toolUsePromptTokenCount", &toolUse, "totalTokenCount", &total)
+	if err != nil || prompt == 0 && total == 0 {
 		return nil
 	}
 	u := &eval.Usage{
 		PromptTokens: int(prompt), OutputTokens: int(thoughts), CachedTokens: int(cached), ToolUseTokens: int(toolUse),
-		ReasoningTokens: int(thoughts), Source: eval.UsageService, Extra: eval.NewExtra(f),
+		ReasoningTokens: int(thoughts), Source: eval.UsageService, Extra: eval.NewExtra(rest),
 	}
 	input := u.PromptTokens + u.ToolUseTokens
 	switch {

@@ -25,6 +25,40 @@ func (f Fields) Take(name string, v any) error {
 	return nil
 }
 
+// ReadObject decodes the members of the object in a field whose names are among the pairs of names and targets, and returns the others,
+// nil where there are none. Missing and null members leave their targets unchanged. raw is valid JSON or empty. The error is a
+// *ShapeError: of the first such member that has another type than its target, or of the field, if it is not an object.
+func ReadObject(field string, raw []byte, pairs ...any) (rest Fields, err error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case raw[0] != '{':
+		return nil, &ShapeError{field, KindOf(raw)}
+	}
+	for name, value := range wirejson.Members(raw) {
+		to := target(pairs, name)
+		switch {
+		case to == nil && rest == nil:
+			rest = Fields{string(name): value}
+		case to == nil:
+			rest[string(name)] = value
+		case string(value) != "null" && Read(value, to) != nil && err == nil:
+			err = &ShapeError{string(name), KindOf(value)}
+		}
+	}
+	return rest, err
+}
+
+func target(pairs []any, name []byte) any {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i].(string) == string(name) {
+			return pairs[i+1]
+		}
+	}
+	return nil
+}
+
 // isBareError reports whether the object is an error without an `error` member around it, as some servers
 // send it. Such an object has members of an error, and none of answer.
 func (f Fields) isBareError(answer ...string) bool {
@@ -64,6 +98,13 @@ func read(raw []byte, v any) (ok bool) {
 		return assign((*string)(v), raw)
 	case *LenientInt:
 		return v.UnmarshalJSON(raw) == nil
+	case **LenientInt:
+		var number LenientInt
+		if ok = number.UnmarshalJSON(raw) == nil; ok {
+			*v = &number
+		}
+	case *json.RawMessage:
+		*v, ok = raw, true
 	case *[]json.RawMessage:
 		if ok = raw[0] == '['; ok {
 			*v = []json.RawMessage{}
@@ -75,7 +116,7 @@ func read(raw []byte, v any) (ok bool) {
 		if ok = raw[0] == '{'; ok {
 			*v = Fields{}
 			for name, value := range wirejson.Members(raw) {
-				(*v)[name] = value
+				(*v)[string(name)] = value
 			}
 		}
 	}
@@ -172,11 +213,12 @@ func (m *MergedValue) Members() map[string]json.RawMessage {
 
 // IsEmpty reports whether a value is null, or an empty text, list or object.
 func IsEmpty(raw json.RawMessage) bool {
-	switch string(bytes.TrimSpace(raw)) {
-	case "", "null", `""`, "[]", "{}":
+	raw = bytes.TrimSpace(raw)
+	switch string(raw) {
+	case "", "null", `""`:
 		return true
 	}
-	return false
+	return (raw[0] == '[' || raw[0] == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
 // Quoted returns a text as a JSON string.

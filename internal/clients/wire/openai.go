@@ -168,8 +168,8 @@ func withoutThoughts(message json.RawMessage) json.RawMessage {
 	thoughts := []string{"reasoning", "reasoning_content", "reasoning_text", "reasoning_details"}
 	out := wirejson.OpenObject("{")
 	for name, value := range wirejson.Members(message) {
-		if !slices.Contains(thoughts, name) {
-			out = append(out.Member(name), value...)
+		if !slices.Contains(thoughts, string(name)) {
+			out = append(out.Member(string(name)), value...)
 		}
 	}
 	return json.RawMessage(append(out, '}'))
