@@ -6,20 +6,16 @@ import (
 	"runtime/metrics"
 )
 
-// Garbage may take as much memory as live data, but at least leastGarbage, because collecting a small heap
-// saves little, and at most mostGarbage. In a large heap it may be a third of the data with pointers, which
-// a collection has to scan.
-const leastGarbage, mostGarbage = 12 << 20, 32 << 20
+// A collection scans the live data with pointers. Garbage may take as much memory as these, so that a byte is scanned for each that is
+// allocated; but at least leastGarbage, because collecting a small heap saves little, and at most mostGarbage, or a third of a large heap.
+const leastGarbage, mostGarbage = 12 << 20, 64 << 20
 
 // garbagePercent returns the garbage to allow, in percent of the live bytes. scanned is the number of live
 // bytes that may have pointers.
 func garbagePercent(live, scanned uint64) int {
 	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
-	garbage := min(max(live, leastGarbage), mostGarbage)
-	if live > 3*mostGarbage {
-		garbage = max(leastGarbage, min(live, scanned)/3)
-	}
-	return int(100 * garbage / live) //nolint:gosec // at most 300
+	garbage := max(leastGarbage, min(scanned, mostGarbage), scanned/3)
+	return int(max(1, 100*garbage/live)) //nolint:gosec // at most 300
 }
 
 // followHeap adjusts the garbage after each collection. Go's proportion is too small for a small heap and too large for a large one.

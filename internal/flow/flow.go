@@ -45,7 +45,7 @@ type each struct {
 }
 
 func (s each) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	err = s.around(ctx, &attempt{generate, call.Model, &call.Timing, call.Attempts, func(ctx context.Context) error {
+	err = s.around(ctx, &attempt{generate, call.Model, &call.Timing, call.Attempts, func(ctx context.Context) (err error) {
 		out, err = s.next.Generate(ctx, call)
 		return err
 	}})
@@ -53,7 +53,7 @@ func (s each) Generate(ctx context.Context, call *eval.Call) (out *eval.Response
 }
 
 func (s each) CountTokens(ctx context.Context, call *eval.Call) (out int, err error) {
-	err = s.around(ctx, &attempt{countTokens, call.Model, &call.Timing, 0, func(ctx context.Context) error {
+	err = s.around(ctx, &attempt{countTokens, call.Model, &call.Timing, 0, func(ctx context.Context) (err error) {
 		out, err = s.next.CountTokens(ctx, call)
 		return err
 	}})
@@ -61,7 +61,7 @@ func (s each) CountTokens(ctx context.Context, call *eval.Call) (out int, err er
 }
 
 func (s each) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
-	err = s.around(ctx, &attempt{embed, call.Model, &call.Timing, 0, func(ctx context.Context) error {
+	err = s.around(ctx, &attempt{embed, call.Model, &call.Timing, 0, func(ctx context.Context) (err error) {
 		out, err = s.next.Embed(ctx, call)
 		return err
 	}})
@@ -69,7 +69,7 @@ func (s each) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64,
 }
 
 func (s each) Model(ctx context.Context, apiVersion, id string) (out *eval.Model, err error) {
-	err = s.around(ctx, &attempt{describe, "", &eval.Timing{}, 0, func(ctx context.Context) error {
+	err = s.around(ctx, &attempt{describe, "", &eval.Timing{}, 0, func(ctx context.Context) (err error) {
 		out, err = s.next.Model(ctx, apiVersion, id)
 		return err
 	}})
@@ -77,7 +77,7 @@ func (s each) Model(ctx context.Context, apiVersion, id string) (out *eval.Model
 }
 
 func (s each) Models(ctx context.Context, apiVersion string) (out []eval.Model, err error) {
-	err = s.around(ctx, &attempt{describe, "", &eval.Timing{}, 0, func(ctx context.Context) error {
+	err = s.around(ctx, &attempt{describe, "", &eval.Timing{}, 0, func(ctx context.Context) (err error) {
 		out, err = s.next.Models(ctx, apiVersion)
 		return err
 	}})
