@@ -90,19 +90,13 @@ func read(raw []byte, v any) (ok bool) {
 	case *string:
 		return assign(v, raw)
 	case **string:
-		var text string
-		if ok = assign(&text, raw); ok {
-			*v = &text
-		}
+		return readNew(raw, v)
 	case *Word:
 		return assign((*string)(v), raw)
 	case *LenientInt:
 		return v.UnmarshalJSON(raw) == nil
 	case **LenientInt:
-		var number LenientInt
-		if ok = number.UnmarshalJSON(raw) == nil; ok {
-			*v = &number
-		}
+		return readNew(raw, v)
 	case *json.RawMessage:
 		*v, ok = raw, true
 	case *[]json.RawMessage:
@@ -119,6 +113,15 @@ func read(raw []byte, v any) (ok bool) {
 				(*v)[string(name)] = value
 			}
 		}
+	}
+	return ok
+}
+
+func readNew[T any](raw []byte, v **T) bool {
+	var value T
+	ok := read(raw, &value)
+	if ok {
+		*v = &value
 	}
 	return ok
 }
