@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -116,20 +114,6 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 func refOf(m *suite.ConfiguredModel) ModelRef {
 	name, _ := m.Service.Identity()
 	return ModelRef{name, m.ID}
-}
-
-// Describe names a trial for people: suite, case, arm and, among several, the repeat.
-func Describe(t *eval.Trial) string {
-	s := DescribeCase(t)
-	if t.Repeat > 1 {
-		s += fmt.Sprintf(" (repeat %d)", t.Repeat)
-	}
-	return s
-}
-
-// DescribeCase names what all repeats of a trial have in common: suite, case and arm.
-func DescribeCase(t *eval.Trial) string {
-	return strings.TrimSpace(fmt.Sprintf("%s / %s on %s", t.Suite, t.Case, t.Arm))
 }
 
 // ComparesSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -36,7 +37,7 @@ func TestSnapshotsChangeOnlyTheScorersOfTheirArm(t *testing.T) {
 		expect.OK(t, diags.Err())
 		var out []string
 		for trial := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {
-			expect.Same(t, runner.Describe(&trial.Trial), trial.ComparesSnapshots(), trial.Case == "c")
+			expect.Same(t, text.Describe(&trial.Trial), trial.ComparesSnapshots(), trial.Case == "c")
 			out = append(out, trial.ScorersHash)
 			seen, err := trial.SnapshotChecks(&eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "yx"}}}})
 			var names []string
@@ -45,7 +46,7 @@ func TestSnapshotsChangeOnlyTheScorersOfTheirArm(t *testing.T) {
 			}
 			want := []string{"expected/s/c/" + trial.Target + ".p.txt", "expected/shared.txt"}
 			if err != nil || trial.Case == "c" && !slices.Equal(names, want) || trial.Case == "d" && seen != nil {
-				t.Errorf("%s: %v %v, want %v for c, none for d", runner.Describe(&trial.Trial), names, err, want)
+				t.Errorf("%s: %v %v, want %v for c, none for d", text.Describe(&trial.Trial), names, err, want)
 			}
 		}
 		return out

@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -114,7 +115,7 @@ func newAcceptance(l *session.Loaded) (*acceptance, error) {
 	}
 	for t := range plan.Trials() {
 		if err := g.take(t); err != nil {
-			return nil, eval.Incomplete("%s: %w", runner.Describe(&t.Trial), err)
+			return nil, eval.Incomplete("%s: %w", text.Describe(&t.Trial), err)
 		}
 	}
 	for _, one := range g.order {

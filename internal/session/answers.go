@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -158,9 +159,9 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 	switch {
 	case l.Response.failed != nil:
 	case t.Request.Live && len(l.Turns) != t.Request.UserTurns():
-		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.UserTurns())
+		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", text.Describe(&t.Trial), t.Request.UserTurns())
 	case !t.Request.Live && l.Turns != nil:
-		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
+		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", text.Describe(&t.Trial))
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (a *givenAnswers) Check(plan *runner.Plan) error {
 		lines := a.take(&t.Trial)
 		if len(lines) > 1 {
 			problems = append(problems,
-				fmt.Errorf("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, runner.Describe(&t.Trial)))
+				fmt.Errorf("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, text.Describe(&t.Trial)))
 		}
 		for _, l := range lines {
 			if err := l.checkTurns(t); err != nil {

@@ -162,7 +162,7 @@ func (s *Session) checkRounds(p *runner.Plan) error {
 		if t.MaxCalls() > 1 || len(t.Judges()) > 0 || len(t.References()) > 0 {
 			return eval.BadInput(
 				"--batch does not go with --no-content in %s: its calls go into batches one after another, and nothing keeps the first answer",
-				runner.Describe(&t.Trial),
+				text.Describe(&t.Trial),
 			)
 		}
 	}

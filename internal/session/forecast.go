@@ -145,7 +145,7 @@ func CountPrompts(
 		}
 		return report(PromptCount{
 			Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens, Estimated: !t.CanCountTokens(),
-			Name: runner.DescribeCase(&t.Trial),
+			Name: text.DescribeCase(&t.Trial),
 		})
 	})
 	return total, err
@@ -266,7 +266,7 @@ func (s *forecaster) trial(t *runner.Planned, tokens int, first bool) error {
 	}
 	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
 		s.Problems = append(s.Problems, fmt.Sprintf(
-			"%s: the prompt has %d tokens, and %s takes at most %d", runner.DescribeCase(&t.Trial), tokens, t.Model, limit,
+			"%s: the prompt has %d tokens, and %s takes at most %d", text.DescribeCase(&t.Trial), tokens, t.Model, limit,
 		))
 	}
 	return nil

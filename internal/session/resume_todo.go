@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -69,7 +70,7 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*remainder, error) {
 			return nil, eval.BadInput("the run cannot be read: %w", err)
 		}
 		todo.DroppedIDs = append(todo.DroppedIDs, t.ID)
-		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
+		todo.Dropped = append(todo.Dropped, text.Describe(&t.Trial))
 	}
 	if r.Options.NoContent { // what waited cannot be used
 		todo.Restarted += todo.doc.PendingCalls()

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
-	"github.com/evalrun/evalrun/runner"
 )
 
 // Intervals between updates of the progress: lines without a terminal, and the bar.
@@ -117,7 +116,7 @@ func (p *ProgressBar) trial(r *eval.Result) string {
 	if text.Timed(r) {
 		took = text.Duration(r.Timing.LatencyMs)
 	}
-	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
+	line := fmt.Sprintf("%8s  %s", took, text.Describe(&r.Trial))
 	if why := text.Why(r); why != "" {
 		line += ": " + why
 	}
