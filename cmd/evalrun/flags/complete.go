@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -24,7 +23,9 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 	for flag, names := range map[string]func(*suite.Suite) []string{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
-			l, err := session.Load(session.Options{Caller: runner.Caller{Suites: files}})
+			var wanted session.Options
+			wanted.Suites = files
+			l, err := session.Load(wanted)
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
