@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -98,6 +99,24 @@ func (s Score) Bare() Score {
 	g := s.writtenGrade()
 	g.why, g.cause = "", ""
 	return Score{Scorer: s.Scorer, Name: s.Name, Grade: g.grade(), Weight: s.Weight, Required: s.Required}
+}
+
+// The labels of a compared text, of one width.
+const wantLabel, gotLabel = "expected: ", "actual:   "
+
+// TextDiff is the Diff of a score for two texts: the expected one over the actual one.
+func TextDiff(want, got string) string { return wantLabel + want + "\n" + gotLabel + got }
+
+// CutTextDiff is the two texts of TextDiff again; false for another text. Run files keep a diff as one text, in which scorers
+// write other forms too, such as the lines of a JSON diff. An expected text with the second label at the beginning of a line
+// is cut there.
+func CutTextDiff(text string) (want, got string, ok bool) {
+	want, got, ok = strings.Cut(text, "\n"+gotLabel)
+	want, labelled := strings.CutPrefix(want, wantLabel)
+	if !ok || !labelled {
+		return "", "", false
+	}
+	return want, got, true
 }
 
 type writtenScore struct {

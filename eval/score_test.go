@@ -106,3 +106,18 @@ func TestExtraIsCompact(t *testing.T) {
 		t.Errorf("no fields: got %v, want nil", x)
 	}
 }
+
+func TestTextsOfADiffComeBack(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ want, got string }{
+		{"Paris", "Lyon"}, {"", ""}, {"a\nb\n", "\na\nb"}, {"expected: x", "y\nactual:   z"}, {"actual:   x", "expected: y"},
+	} {
+		text := TextDiff(test.want, test.got)
+		want, got, ok := CutTextDiff(text)
+		expect.Same(t, text, []any{want, got, ok}, []any{test.want, test.got, true})
+	}
+	for _, text := range []string{"", "expected: a", "-a\n+b", "/x: expected: 1\nactual:   2", "actual:   a\nexpected: b"} {
+		want, got, ok := CutTextDiff(text)
+		expect.Same(t, text, []any{want, got, ok}, []any{"", "", false})
+	}
+}

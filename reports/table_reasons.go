@@ -435,7 +435,7 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 // differences shows the beginning of a diff; for texts of several lines, only lines that differ.
 func (t *table) differences(diff string) {
 	lines := strings.Split(text.CutText(diff, 1<<16), "\n")
-	if want, got, ok := text.CutCompared(diff); ok {
+	if want, got, ok := eval.CutTextDiff(diff); ok {
 		lines = answerDiff(want, got)
 	}
 	for i, line := range lines {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -63,7 +63,7 @@ func compileEquals(a args) AnswerScorer {
 		}
 		out := Fail("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(body, folded)))
 		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
-			out.Diff = text.Compared(want[0], got)
+			out.Diff = eval.TextDiff(want[0], got)
 		}
 		return out
 	})

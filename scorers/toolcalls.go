@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -212,7 +212,7 @@ func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	if len(c.want)+len(got) > 2 {
 		wanted.bytes = maxListedBytes
 		expected, actual := wanted.lines(c.want, maxListed), callView{bytes: maxListedBytes}.lines(got, maxListed)
-		f.Diff = text.Compared(strings.Join(expected, "\n"), strings.Join(actual, "\n"))
+		f.Diff = eval.TextDiff(strings.Join(expected, "\n"), strings.Join(actual, "\n"))
 	}
 	return f
 }

@@ -58,7 +58,7 @@ func Wanted(r *eval.Result) string {
 		if s.Passed() {
 			continue
 		}
-		if want, _, ok := CutCompared(s.Diff); ok {
+		if want, _, ok := eval.CutTextDiff(s.Diff); ok {
 			return want
 		}
 		if said, ok := strings.CutPrefix(s.Reason, "expected "); ok { // short texts have no diff
