@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	ledgers "github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -205,7 +205,7 @@ func TestKilledUnderALedgerEveryCallHasAGrant(t *testing.T) {
 func (l *theLedger) granted(key string) (calls int) {
 	l.b.t.Helper()
 	for _, one := range l.balances() {
-		if one.Key == ledgers.Fingerprint(key) {
+		if one.Key == wire.Fingerprint(key) {
 			calls += one.Granted.Calls
 		}
 	}

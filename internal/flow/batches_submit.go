@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/ledger"
 	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -103,7 +102,7 @@ func (b *Batches) caller(service *BatchService) string {
 	if service.Caller == "" {
 		return ""
 	}
-	return ledger.Fingerprint(b.run + service.Caller)[:8]
+	return wire.Fingerprint(b.run + service.Caller)[:8]
 }
 
 // isUnclear reports whether a service may have taken a request although it failed.

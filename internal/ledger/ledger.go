@@ -8,9 +8,6 @@
 package ledger
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/evalrun/evalrun/internal/rates"
@@ -29,18 +26,6 @@ func (a ModelAccount) String() string {
 		return "model " + a.Model + " at " + string(a.Service)
 	}
 	return "model " + a.Model + " at " + string(a.Service) + " with the key " + a.Key
-}
-
-// Fingerprint identifies a key without revealing it. It is the beginning of an HMAC (RFC 2104, with
-// SHA-256) under the key: everyone with the key gets the same value, from which the key cannot be computed.
-// It is "" without a key.
-func Fingerprint(key string) string {
-	if key == "" {
-		return ""
-	}
-	sum := hmac.New(sha256.New, []byte(key))
-	sum.Write([]byte("evalrun ledger"))
-	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
 type amount = rates.Amount

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -302,7 +303,7 @@ func TestAccountsAreReturnedAsJSON(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	expect.OK(t, err, resp.Body.Close())
 	want := fmt.Sprintf(`{"accounts":[{"service":"https://svc","key":%q,"model":"svc-pro","granted":{"calls":1,"tokens":20,"money":0.5},`+
-		`"settled":{"calls":1,"tokens":12,"money":0.25},"refused":{"calls":0,"tokens":0,"money":0}}]}`+"\n", Fingerprint("k"))
+		`"settled":{"calls":1,"tokens":12,"money":0.25},"refused":{"calls":0,"tokens":0,"money":0}}]}`+"\n", wire.Fingerprint("k"))
 	expect.Same(t, "accounts", string(text), want)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/ledger"
 	"github.com/evalrun/evalrun/internal/rates"
@@ -142,11 +143,11 @@ func (s *Session) account(name, model string) ledger.ModelAccount {
 	case s.Options.Emulator != "":
 		a.Service = emulated
 	case one == nil && s.oauth():
-		a.Key = ledger.Fingerprint("project " + s.Settings.Service.Project)
+		a.Key = wire.Fingerprint("project " + s.Settings.Service.Project)
 	case one == nil:
-		a.Key = ledger.Fingerprint(s.Settings.Key())
+		a.Key = wire.Fingerprint(s.Settings.Key())
 	default:
-		a.Service, a.Key = ledger.Address(one.URL), ledger.Fingerprint(one.Caller())
+		a.Service, a.Key = ledger.Address(one.URL), wire.Fingerprint(one.Caller())
 	}
 	return a
 }

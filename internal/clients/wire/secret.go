@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -252,4 +254,16 @@ func passwordIn(address string) string {
 	}
 	user, password, _ := strings.Cut(address[:end], ":")
 	return cmp.Or(password, user)
+}
+
+// Fingerprint identifies a key without revealing it. It is the beginning of an HMAC (RFC 2104, with
+// SHA-256) under the key: everyone with the key gets the same value, from which the key cannot be computed.
+// It is "" without a key.
+func Fingerprint(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := hmac.New(sha256.New, []byte(key))
+	sum.Write([]byte("evalrun ledger"))
+	return hex.EncodeToString(sum.Sum(nil))[:16]
 }

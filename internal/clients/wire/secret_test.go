@@ -192,3 +192,11 @@ func TestPasswordsOfProxiesAreFound(t *testing.T) {
 		})
 	}
 }
+
+func TestFingerprintsHideTheKey(t *testing.T) {
+	t.Parallel()
+	a, b := Fingerprint("a key"), Fingerprint("another key")
+	if a == b || len(a) != 16 || Fingerprint("") != "" || a != Fingerprint("a key") {
+		t.Errorf("got %v, %v, want the same 16 digits of one key, others of another, and none of none", a, b)
+	}
+}
