@@ -324,6 +324,9 @@ const (
 	UnreadByJQ      Cause = "unreadByJQ"      // an expression of the target does not fit the reply
 )
 
+// DefaultEmbeddingModel embeds where a suite names no model for it.
+const DefaultEmbeddingModel = "embedding-001"
+
 // EmbedCall requests the vectors of texts, in one call of the service.
 type EmbedCall struct {
 	Model      string

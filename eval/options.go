@@ -93,7 +93,7 @@ type LimitOptions struct {
 // SelectionOptions select trials of the suites.
 type SelectionOptions struct {
 	Repeats      int      `json:"repeats,omitempty"`
-	MaxTrials    int      `json:"maxTrials,omitempty"` // 0: suite.DefaultMaxTrials
+	MaxTrials    int      `json:"maxTrials,omitempty"` // 0: DefaultMaxTrials
 	Cases        []string `json:"cases,omitempty"`     // globs, as the next two
 	Tags         []string `json:"tags,omitempty"`
 	Arms         []string `json:"arms,omitempty"`
@@ -212,4 +212,15 @@ func (o *Options) writtenService() writtenService {
 	return writtenService{
 		o.BaseURL, o.APIVersion, o.HeaderPrefix, o.Auth, o.Project, o.ScopeBase, o.Emulator, o.Services, o.AllowEnv,
 	}
+}
+
+// DefaultMaxTrials is how many trials suites may have unless the user allows more.
+const DefaultMaxTrials = 5_000_000
+
+// TooManyTrials reports more trials than allowed, and what to do; "" when the number is fine. 0 allows DefaultMaxTrials.
+func TooManyTrials(trials, most int) (problem, hint string) {
+	if most = cmp.Or(most, DefaultMaxTrials); trials <= most {
+		return "", ""
+	}
+	return fmt.Sprintf("more than %d trials", most), "narrow `matrix`, `repeats`, targets or prompts, or allow more with --max-trials N"
 }

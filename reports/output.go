@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -51,6 +52,29 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 		out = append(out, Output{f, path})
 	}
 	return out, nil
+}
+
+// WithTable adds "table" to the values of -o, unless another report goes to standard output.
+func WithTable(formats []string) []string {
+	if ToStandard(formats) {
+		return formats
+	}
+	return append(slices.Clone(formats), "table")
+}
+
+// Tabled reports whether the table goes to standard output.
+func Tabled(formats []string) bool {
+	return slices.ContainsFunc(WithTable(formats), func(format string) bool {
+		return format == "table" || format == "table="+files.Standard
+	})
+}
+
+// ToStandard reports whether a value of -o goes to standard output.
+func ToStandard(formats []string) bool {
+	return slices.ContainsFunc(formats, func(format string) bool {
+		_, path, named := strings.Cut(format, "=")
+		return !named || path == files.Standard
+	})
 }
 
 // formatNamed returns the report format with a name. For a file name, its error suggests the format of the

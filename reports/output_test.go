@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -167,5 +169,20 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		if len(written) != len(test.want) {
 			t.Errorf("%s: written are %v, want %v", name, written, test.want)
 		}
+	}
+}
+
+// The table goes to standard output where nothing else does.
+func TestTheTableIsTheDefaultReport(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ given, want []string }{
+		"nothing":         {nil, []string{"table"}},
+		"a file":          {[]string{"json=out.json"}, []string{"json=out.json", "table"}},
+		"standard output": {[]string{"json=x", "junit"}, []string{"json=x", "junit"}},
+		"a dash":          {[]string{"json=-"}, []string{"json=-"}},
+	} {
+		given := slices.Clone(test.given)
+		expect.Same(t, name, WithTable(given), test.want)
+		expect.Same(t, name+": what was given", given, test.given)
 	}
 }

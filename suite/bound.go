@@ -2,16 +2,13 @@ package suite
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
-
-// DefaultMaxTrials is how many trials suites may have unless the user allows more.
-const DefaultMaxTrials = 5_000_000
 
 // product multiplies numbers that are not negative. It is math.MaxInt where the result would be larger.
 func product(factors ...int) int {
@@ -33,18 +30,10 @@ func sum(a, b int) int {
 	return a + b
 }
 
-// TooMany reports more trials than allowed, and what to do; "" when the number is fine. 0 allows DefaultMaxTrials.
-func TooMany(trials, most int) (problem, hint string) {
-	if most = cmp.Or(most, DefaultMaxTrials); trials <= most {
-		return "", ""
-	}
-	return fmt.Sprintf("more than %d trials", most), "narrow `matrix`, `repeats`, targets or prompts, or allow more with --max-trials N"
-}
-
 // planned adds trials to those of the suite, and reports whether they are too many.
 func (l *loader) planned(at diag.Pos, trials int) (over bool) {
 	l.table.planned = sum(l.table.planned, trials)
-	if problem, hint := TooMany(l.table.planned, l.opts.MaxTrials); problem != "" && !l.table.over {
+	if problem, hint := eval.TooManyTrials(l.table.planned, l.opts.MaxTrials); problem != "" && !l.table.over {
 		l.table.over = true
 		l.diags.Errorf(at, hint, "the suite has %s", problem)
 	}

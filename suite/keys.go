@@ -252,7 +252,7 @@ var embeddingBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Need: []string{"model"},
 		Keys: []yaml.Key{
-			key("model", aModel(), "The model's id; "+wire.DefaultEmbeddingModel+" when there is no such block."),
+			key("model", aModel(), "The model's id; "+eval.DefaultEmbeddingModel+" when there is no such block."),
 			ofService(),
 			ofVendor(),
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this model."),

@@ -176,7 +176,7 @@ func (l *loader) checkVersion(m yaml.Map, of *NamedService) {
 }
 
 func (l *loader) embedding(root yaml.Map) {
-	l.Embedding = Embedding{Model: wire.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
+	l.Embedding = Embedding{Model: eval.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
 	n := root.Get("embedding")
 	if n.IsZero() {
 		return
@@ -188,7 +188,7 @@ func (l *loader) embedding(root yaml.Map) {
 	l.checkVersion(m, of)
 	l.checkEmbeds(m.Get("service"), of)
 	if known := of.NamedModel(id); known != nil && !known.Supports(wire.MethodEmbed) {
-		model.Errorf("such as "+wire.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
+		model.Errorf("such as "+eval.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
 	}
 	l.Embedding = Embedding{Model: id, APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
 }

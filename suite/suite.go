@@ -189,7 +189,7 @@ type Options struct {
 	Repeats int               // --repeats: overrides the repeats of the suite; 0 means not given
 	// DefaultRepeats is used when neither Repeats nor the suite sets repeats; 0 means once.
 	DefaultRepeats int
-	// MaxTrials is the most trials that the suite may have; 0 means DefaultMaxTrials.
+	// MaxTrials is the most trials that the suite may have; 0 means eval.DefaultMaxTrials.
 	MaxTrials int
 	Getenv    func(string) string // resolves ${env:EVALRUN_...} in service; nil means an empty environment
 	// BaseURL is where a flag, a variable or the project file puts the unnamed service. With one, a model id is never split at

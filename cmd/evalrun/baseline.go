@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
 )
 
 func (a *app) baselineCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (a *app) showBaselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.runs.ReportBaseline(args[0], flags.WithTable(f.Reports), a.screen())
+			return a.runs.ReportBaseline(args[0], reports.WithTable(f.Reports), a.screen())
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)

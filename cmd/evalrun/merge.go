@@ -40,7 +40,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			merging := merging{Out: o.Out, Formats: flags.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
+			merging := merging{Out: o.Out, Formats: reports.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
 			o.Arrange(&merging.Layout, o.Reports)
 			merged, err := a.runs.Merge(args, merging)
 			if merged == nil {

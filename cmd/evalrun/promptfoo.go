@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/promptfoo"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // importFolder is the default folder, next to the configuration, so that the author's code finds its modules.
@@ -88,7 +87,7 @@ func converted(
 	if err := im.WriteReport(dir); err != nil {
 		return nil, err
 	}
-	if problem, hint := suite.TooMany(trials, maxTrials); problem != "" {
+	if problem, hint := eval.TooManyTrials(trials, maxTrials); problem != "" {
 		return nil, eval.BadInput("%s, which was written, has %s: %s", diag.CleanLine(result.Suite), problem, hint)
 	}
 	return result, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/reports"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -18,10 +19,10 @@ func (a *app) reportCommand() *cobra.Command {
 		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if table := func(format string) bool { return strings.HasPrefix(format, "table") }; verbose &&
-				!slices.ContainsFunc(flags.WithTable(f.Reports), table) {
+				!slices.ContainsFunc(reports.WithTable(f.Reports), table) {
 				return eval.BadInput("-v adds to the table: leave it out, or add -o table")
 			}
-			return a.runs.Report(args[0], flags.WithTable(f.Reports), a.screen(), verbose)
+			return a.runs.Report(args[0], reports.WithTable(f.Reports), a.screen(), verbose)
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)

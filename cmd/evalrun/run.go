@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/reports"
 )
 
 type runOptions struct {
@@ -101,7 +102,7 @@ const verboseHelp = "report each trial and retry as it ends, and print arms, cas
 // options are the flags and what the command adds: where reports go, how they look, and who watches.
 func (a *app) options(o *runOptions, shown *shown, signals <-chan os.Signal) evalrun.Options {
 	options := o.Options
-	options.Reports = flags.WithTable(o.Reports)
+	options.Reports = reports.WithTable(o.Reports)
 	options.Stdout = a.out
 	options.Getenv = a.getenv
 	options.Version = buildVersion()
@@ -155,7 +156,7 @@ type shown struct {
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	tabled := flags.Tabled(o.Reports)
+	tabled := reports.Tabled(o.Reports)
 	listed := tabled && o.Level() == term.Usual && (a.together || a.getenv("CI") != "")
 	return &shown{ProgressBar: a.progress(o), app: a, release: release, tabled: tabled, listed: listed}
 }
@@ -239,7 +240,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	}
 	a.explain(err)
 	switch {
-	case flags.Tabled(o.Reports):
+	case reports.Tabled(o.Reports):
 	case o.Level() != term.Quiet:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)

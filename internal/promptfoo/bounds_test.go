@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // repeated joins n lines, which may have a number.
@@ -36,7 +36,7 @@ func bounded(t *testing.T, most int, files map[string]string) (c *converter, pro
 	if problems.Diags.HasErrors() {
 		return c, problems.Diags.Err().Error()
 	}
-	if problem, _ := suite.TooMany(c.products, 0); problem != "" {
+	if problem, _ := eval.TooManyTrials(c.products, 0); problem != "" {
 		return c, problem
 	}
 	if err := c.fates.tooMuch(); err != nil {

@@ -173,7 +173,7 @@ type Options struct {
 	Out string
 	// AllowFile are globs of hidden files and keys that may be read, relative to Root.
 	AllowFile []string
-	// MaxTrials is the most trials that the suite may have; 0 is suite.DefaultMaxTrials.
+	// MaxTrials is the most trials that the suite may have; 0 is eval.DefaultMaxTrials.
 	MaxTrials int
 	// Fetch gets an image and the ending of its file; nil fetches nothing.
 	Fetch func(address string) (data []byte, ending string, err error)

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
-	"github.com/evalrun/evalrun/suite"
 )
 
 // Write writes the suite, its files and the report into a folder, which must be empty or new.
@@ -155,7 +154,7 @@ func Read(path string, o Options, problems *Problems) (*Import, error) {
 	c.maxTrials, c.fetch = o.MaxTrials, o.Fetch
 	top := c.at(root)
 	c.config(top)
-	if problem, hint := suite.TooMany(c.products, o.MaxTrials); problem != "" {
+	if problem, hint := eval.TooManyTrials(c.products, o.MaxTrials); problem != "" {
 		return nil, eval.BadInput("the scenarios have %s: %s", problem, hint)
 	}
 	if problems.Diags.HasErrors() {

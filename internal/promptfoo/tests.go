@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/eval"
 )
 
 type testCase struct {
@@ -454,7 +454,7 @@ func (c *converter) scenarios(s src) {
 			}
 		}
 		c.products += len(configs) * len(tests) // both are bounded by the size of files
-		if problem, _ := suite.TooMany(c.products, c.maxTrials); problem != "" {
+		if problem, _ := eval.TooManyTrials(c.products, c.maxTrials); problem != "" {
 			return // Read reports it
 		}
 		for _, data := range configs {

@@ -181,7 +181,7 @@ func loadOnce(options Options) (*Loaded, error) {
 		}
 		l.repeatAsOrigin(i)
 		trials += s.Planned()
-		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
+		if problem, hint := eval.TooManyTrials(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
 			return nil, eval.BadInput("the suites have %s together: %s", problem, hint)
 		}
 	}

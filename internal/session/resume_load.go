@@ -72,7 +72,7 @@ func Reopen(name string, options Options) (_ *Resumption, err error) {
 		}
 	}
 	if r.Options.MaxTrials == 0 { // versions before 0.2 had no bound
-		r.Options.MaxTrials = max(doc.Run.Plan.Trials, suite.DefaultMaxTrials)
+		r.Options.MaxTrials = max(doc.Run.Plan.Trials, eval.DefaultMaxTrials)
 	}
 	r.begun = r.Options
 	r.given = options.Options

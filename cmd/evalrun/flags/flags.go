@@ -12,8 +12,6 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -140,7 +138,7 @@ func Select(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // MaxTrials adds the flag that allows more trials than usual.
 func MaxTrials(fs *pflag.FlagSet, p *int) {
-	Positive(fs, p, "max-trials", fmt.Sprintf("refuse suites with more than `N` trials (default %d)", suite.DefaultMaxTrials))
+	Positive(fs, p, "max-trials", fmt.Sprintf("refuse suites with more than `N` trials (default %d)", eval.DefaultMaxTrials))
 }
 
 // Cases adds the flag that selects cases by name.
@@ -306,28 +304,5 @@ func Against(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // EmbeddingModel adds the flag for the model that makes vectors.
 func EmbeddingModel(fs *pflag.FlagSet, model *string) {
-	fs.StringVar(model, "model", wire.DefaultEmbeddingModel, "make the vectors with the model `NAME`")
-}
-
-// WithTable adds "table" to the values of -o, unless another report goes to standard output.
-func WithTable(formats []string) []string {
-	if toStandard(formats) {
-		return formats
-	}
-	return append(slices.Clone(formats), "table")
-}
-
-// Tabled reports whether the table goes to standard output.
-func Tabled(formats []string) bool {
-	return slices.ContainsFunc(WithTable(formats), func(format string) bool {
-		return format == "table" || format == "table="+files.Standard
-	})
-}
-
-// toStandard reports whether a value of -o goes to standard output.
-func toStandard(formats []string) bool {
-	return slices.ContainsFunc(formats, func(format string) bool {
-		_, path, named := strings.Cut(format, "=")
-		return !named || path == files.Standard
-	})
+	fs.StringVar(model, "model", eval.DefaultEmbeddingModel, "make the vectors with the model `NAME`")
 }

@@ -159,21 +159,6 @@ func TestFlagsThatAreNotGivenAreEmpty(t *testing.T) {
 	expect.Same(t, "the embedding model", model, "embedding-001")
 }
 
-// The table goes to standard output where nothing else does.
-func TestTheTableIsTheDefaultReport(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ given, want []string }{
-		"nothing":         {nil, []string{"table"}},
-		"a file":          {[]string{"json=out.json"}, []string{"json=out.json", "table"}},
-		"standard output": {[]string{"json=x", "junit"}, []string{"json=x", "junit"}},
-		"a dash":          {[]string{"json=-"}, []string{"json=-"}},
-	} {
-		given := slices.Clone(test.given)
-		expect.Same(t, name, WithTable(given), test.want)
-		expect.Same(t, name+": what was given", given, test.given)
-	}
-}
-
 // A shell is offered names with the prefix, each once, none that it could not take, and not too many.
 func TestAShellIsOfferedEachNameOnce(t *testing.T) {
 	t.Parallel()

@@ -29,5 +29,5 @@ func (l *LevelFlags) Level() term.Level {
 
 // Arrange applies the flags to the reports that formats (-o) name. A report on standard output is complete, also under -q.
 func (l *LevelFlags) Arrange(layout *reports.Options, formats []string) {
-	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !toStandard(formats)
+	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !reports.ToStandard(formats)
 }

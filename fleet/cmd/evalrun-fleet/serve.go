@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
 	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // serveOptions holds the flags of `evalrun-fleet serve`.
@@ -135,7 +136,7 @@ func again(cmd *cobra.Command, result *evalrun.Result) string {
 // options are the flags together with what this command brings. Without -o there is the table.
 func (o *serveOptions) options(suites []string) evalrun.Options {
 	out := o.Options
-	out.Suites, out.Reports = suites, flags.WithTable(o.Reports)
+	out.Suites, out.Reports = suites, reports.WithTable(o.Reports)
 	out.Stdout = &term.Visible{W: os.Stdout}
 	out.Getenv = os.Getenv
 	out.Version = version

@@ -43,9 +43,6 @@ const MaxEmbedTexts = 100
 // MaxEmbedBytes is how long the texts of one call are together at most, unless one alone is longer.
 const MaxEmbedBytes = MaxPromptBytes / 2
 
-// DefaultEmbeddingModel embeds where a suite names no model for it.
-const DefaultEmbeddingModel = "embedding-001"
-
 // Methods of the service by their names in eval.Model.SupportedGenerationMethods.
 const (
 	MethodGenerate    = "generateContent"

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -58,5 +59,5 @@ func TestNamedModelsAreAsSpecified(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", id, got[id], k)
 		}
 	}
-	expect.Same(t, "the model that embeds by default", NamedModel(DefaultEmbeddingModel).Supports(MethodEmbed), true)
+	expect.Same(t, "the model that embeds by default", NamedModel(eval.DefaultEmbeddingModel).Supports(MethodEmbed), true)
 }
