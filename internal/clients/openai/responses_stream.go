@@ -180,7 +180,7 @@ func (a *responsesAssembly) endText(f wire.Fields) error {
 		return err
 	}
 	if piece := g.text.String()[g.judged:]; piece != "" { // some servers send the end alone
-		g.differs = g.differs || squeezed(piece) != squeezed(text)
+		g.differs = g.differs || piece != text && squeezed(piece) != squeezed(text)
 		g.judged = g.text.Len()
 		g.ending.Suspect(g.judged)
 	}
@@ -276,8 +276,8 @@ func (a *responsesAssembly) compare(out *eval.Response, id string) error {
 			wire.Refuse(&out.Candidates[0])
 		}
 	}
-	if pieces.Len() > 0 {
-		second = second || squeezed(pieces.String()) != squeezed(out.Text())
+	if said := out.Text(); pieces.Len() > 0 {
+		second = second || pieces.String() != said && squeezed(pieces.String()) != squeezed(said)
 	} else {
 		second = a.id != "" && id != "" && a.id != id
 	}

@@ -53,7 +53,8 @@ var growing = map[string][]string{
 	},
 }
 
-// Chunks that are like the one before are read like others: the answer is the same where no chunk is alike, since each has other blanks.
+// Events that look like most, and chunks that are like the one before, are read like others: the answer is the same where none is, since
+// each chunk has other blanks and lines end in another way.
 func TestStreamsOfAlikeChunksReadLikeOthers(t *testing.T) {
 	t.Parallel()
 	parse := map[string]func([]byte) (*eval.Response, error){
@@ -69,7 +70,7 @@ func TestStreamsOfAlikeChunksReadLikeOthers(t *testing.T) {
 			}
 		}
 		got, err := parse[protocol]([]byte(strings.Join(lines, "\n")))
-		want, wantErr := parse[protocol]([]byte(strings.Join(spaced, "\n")))
+		want, wantErr := parse[protocol]([]byte(strings.Join(spaced, "\r\n")))
 		if err != nil && wantErr != nil {
 			expect.Same(t, name+": the kind of error", eval.AsError(err).Kind, eval.AsError(wantErr).Kind)
 			return

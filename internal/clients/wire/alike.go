@@ -147,7 +147,10 @@ func (n novelty) length(data []byte) int {
 	case blanks:
 		return len(data) - len(bytes.TrimLeft(data, " "))
 	case number:
-		digits := len(data) - len(bytes.TrimLeft(data, "0123456789"))
+		digits := 0
+		for digits < len(data) && '0' <= data[digits] && data[digits] <= '9' {
+			digits++
+		}
 		if digits == 0 || digits > most || data[0] == '0' && digits > 1 {
 			return -1
 		}

@@ -55,6 +55,7 @@ type eventChunks struct {
 	lines lines
 	done  bool
 	name  string // of the last event
+	frame []byte // with what an event of that name begins, up to its data; nil before the first
 	event eventFields
 	// spaces makes events count that are only spaces, because they may be a piece of a text.
 	spaces bool
@@ -75,7 +76,7 @@ func (l *lines) next() ([]byte, bool) {
 	for {
 		if l.afterCR && len(l.text) > 0 {
 			l.afterCR = false
-			l.text = bytes.TrimPrefix(l.text, []byte{'\n'})
+			l.text = bytes.TrimPrefix(l.text, newLine)
 		}
 		if i := lineEnd(l.text[l.searched:]); i >= 0 {
 			i += l.searched
@@ -205,6 +206,9 @@ func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
+	if data := e.ahead(); data != nil {
+		return data, nil
+	}
 	f := &e.event
 	f.clear()
 	for !e.done {
@@ -229,6 +233,24 @@ func (e *eventChunks) next() ([]byte, error) {
 	}
 	return e.last()
 }
+
+// ahead returns the data of an event that is all there and looks like most: named as the one before, with one line of an object. It
+// returns nil for others, which are taken line by line.
+func (e *eventChunks) ahead() []byte {
+	text, ok := bytes.CutPrefix(e.lines.text, e.frame)
+	if !ok || e.frame == nil || e.done || e.lines.afterCR {
+		return nil
+	}
+	end := bytes.IndexByte(text, '\n')
+	if end <= 0 || end > MaxResponseBytes || text[0] != '{' || !bytes.HasPrefix(text[end+1:], newLine) ||
+		bytes.IndexByte(text[:end], '\r') >= 0 {
+		return nil
+	}
+	e.lines.text, e.lines.searched = text[end+2:], 0
+	return text[:end:end]
+}
+
+var newLine = []byte{'\n'}
 
 // last returns the event at the end of the stream, or the error that ended the stream.
 func (e *eventChunks) last() ([]byte, error) {
@@ -275,9 +297,14 @@ func (f *eventFields) add(line []byte) {
 }
 
 func (e *eventChunks) take(name string, data []byte) ([]byte, error) {
-	e.name = name
 	if name == "error" {
 		return nil, ErrorIn(data)
+	}
+	if e.frame == nil || e.name != name {
+		e.name, e.frame = name, []byte("data: ")
+		if name != "" {
+			e.frame = []byte("event: " + name + "\ndata: ")
+		}
 	}
 	if string(bytes.TrimSpace(data)) == endMark {
 		e.done = true

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -75,10 +76,33 @@ func (f Fields) isBareError(answer ...string) bool {
 
 // Read is a faster json.Unmarshal for valid or empty JSON. Objects and lists share the memory of raw.
 func Read(raw []byte, v any) error {
-	if read(bytes.TrimSpace(raw), v) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case read(raw, v):
 		return nil
+	case isOther(raw, v):
+		return errOther
 	}
 	return json.Unmarshal(raw, v)
+}
+
+var errOther = errors.New("the value has another type")
+
+// isOther reports whether a value, which is neither null nor empty, has another type than one that read decodes, which encoding/json would
+// take long to find.
+func isOther(raw []byte, v any) bool {
+	if len(raw) == 0 || raw[0] == 'n' {
+		return false
+	}
+	switch v.(type) {
+	case *string, **string:
+		return raw[0] != '"'
+	case *Fields:
+		return raw[0] != '{'
+	case *[]json.RawMessage:
+		return raw[0] != '['
+	}
+	return false
 }
 
 // read decodes the common types. It returns false to leave others, and errors, to encoding/json.

@@ -24,22 +24,20 @@ func newFinder(words []string) finder {
 	}
 	for _, word := range words {
 		for end := leastWord; end <= f.short; end++ {
-			at := &f.skip[mixed(word[end-leastWord:])]
+			at := &f.skip[mixed(word[end-3], word[end-2], word[end-1])]
 			*at = min(*at, uint8(f.short-end)) //nolint:gosec // the same
 		}
 	}
 	return f
 }
 
-// mixed is a number of the first leastWord bytes.
-func mixed[T string | []byte](text T) int {
-	return (int(text[0]) ^ int(text[1])<<3 ^ int(text[2])<<5) & (1<<12 - 1)
-}
+// mixed is a number of leastWord bytes.
+func mixed(a, b, c byte) int { return (int(a) ^ int(b)<<3 ^ int(c)<<5) & (1<<12 - 1) }
 
 // hasAny reports whether a text has one of the words.
 func hasAny[T string | []byte](f *finder, text T) bool {
 	for end := f.short; end <= len(text) && len(f.words) > 0; {
-		skip := int(f.skip[mixed(text[end-leastWord:])])
+		skip := int(f.skip[mixed(text[end-3], text[end-2], text[end-1])])
 		if skip > 0 {
 			end += skip
 			continue

@@ -52,6 +52,9 @@ func readEvents(data []byte, out assembler) error {
 		if err == nil {
 			_, err = out.Add(chunk)
 		}
+		if err == nil {
+			continue
+		}
 		var found *strayError
 		switch {
 		case errors.As(err, &found):
@@ -61,8 +64,7 @@ func readEvents(data []byte, out assembler) error {
 			return stray(rest, out)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
-		case err != nil:
-			return eval.AsError(err)
 		}
+		return eval.AsError(err)
 	}
 }
