@@ -14,9 +14,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -65,26 +67,49 @@ func copyBytes(args []string) error {
 	}
 }
 
-// passOn is what net/http takes that passes on what comes and reads none of it. It prints its address.
+// passOn is what net/http takes that passes on what comes and reads none of it, with the buffers and the garbage that evalrun allows
+// itself. It prints its address.
 func passOn(args []string) error {
+	debug.SetGCPercent(300)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ReadBufferSize = 16 << 10
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println("http://" + at.Addr().String())
 	to := &url.URL{Scheme: "http", Host: args[0]}
-	return http.Serve(at, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { //nolint:gosec // on this machine
+	forward := httputil.ReverseProxy{Transport: transport, BufferPool: &spare{}, Rewrite: func(r *httputil.ProxyRequest) {
 		body, _ := io.ReadAll(r.In.Body) // as evalrun has to, which counts before it sends
 		r.Out.Body = io.NopCloser(bytes.NewReader(body))
 		r.SetURL(to)
-	}})
+	}}
+	return http.Serve(at, &forward) //nolint:gosec // on this machine
 }
+
+// spare are buffers that are used again.
+type spare struct{ sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (s *spare) Get() []byte {
+	if one, ok := s.Pool.Get().(*[32 << 10]byte); ok {
+		return one[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put implements httputil.BufferPool.
+func (s *spare) Put(p []byte) { s.Pool.Put((*[32 << 10]byte)(p)) }
+
+// paceHeader has the server pause between chunks.
+const paceHeader = "Pace"
 
 // calls makes calls one after another, and writes down what the process between took meanwhile: the parent if none is named.
 func calls(args []string) error {
 	set := flag.NewFlagSet("calls", flag.ContinueOnError)
 	to, at := set.String("vendor", "", "the protocol"), set.String("url", "", "the address; none is that in the variable")
 	n, stream, pid := set.Int("n", 1, "how many"), set.Bool("stream", false, "streamed"), set.Int("of", os.Getppid(), "the process between")
+	pace := set.Duration("pace", 0, "between chunks")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -97,6 +122,7 @@ func calls(args []string) error {
 			return err
 		}
 		req.Header.Set("Authorization", "Bearer "+os.Getenv(v.key))
+		req.Header.Set(paceHeader, pace.String())
 		resp, err := http.DefaultClient.Do(req) //nolint:gosec // the same
 		if err != nil {
 			return err
@@ -142,6 +168,16 @@ func peak(pid int) int64 {
 	return kB << 10
 }
 
+// A way is how answers come.
+type way struct {
+	name   string
+	calls  int
+	stream bool
+	pace   time.Duration // between chunks
+}
+
+var ways = []way{{name: "", calls: 2_000}, {", in a burst", 500, true, 0}, {", one by one", 50, true, 200 * time.Microsecond}}
+
 // proxied measures calls of each protocol, streamed and not.
 func proxied(args []string) error {
 	set := flag.NewFlagSet("proxied", flag.ContinueOnError)
@@ -155,8 +191,8 @@ func proxied(args []string) error {
 	}
 	defer b.close()
 	for _, name := range slices.Sorted(maps.Keys(vendors)) {
-		for _, stream := range []bool{true, false} {
-			f, err := b.proxied(name, stream)
+		for _, how := range ways {
+			f, err := b.proxied(name, how)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -166,11 +202,8 @@ func proxied(args []string) error {
 	return nil
 }
 
-func (b *bench) proxied(name string, stream bool) (figure, error) {
-	f, v, n := figure{Name: name, other: "copier"}, vendors[name], 2_000
-	if stream {
-		f.Name, n = name+", streamed", 500
-	}
+func (b *bench) proxied(name string, how way) (figure, error) {
+	f, v := figure{Name: name + how.name, other: "copier"}, vendors[name]
 	at, err := b.server(0)
 	if err != nil {
 		return f, err
@@ -193,7 +226,9 @@ func (b *bench) proxied(name string, stream bool) (figure, error) {
 		v.service, protocol, at+v.base), 0o600); err != nil {
 		return f, err
 	}
-	client := []string{b.self, "calls", "-vendor", name, "-n", strconv.Itoa(n), "-stream=" + strconv.FormatBool(stream)}
+	client := []string{
+		b.self, "calls", "-vendor", name, "-n", strconv.Itoa(how.calls), "-stream=" + strconv.FormatBool(how.stream), "-pace", how.pace.String(),
+	}
 	by := func(s *server) func() (cost, error) {
 		return func() (cost, error) {
 			return b.between(slices.Concat(client, []string{"-url", s.url + v.base, "-of", strconv.Itoa(s.cmd.Process.Pid)}))

@@ -93,9 +93,11 @@ func answer(delay time.Duration, calls *flight) http.HandlerFunc {
 		calls.change(-1, time.Now())
 		if bytes.Contains(body, []byte(`"stream":true`)) {
 			w.Header().Set("Content-Type", "text/event-stream")
+			pace, _ := time.ParseDuration(r.Header.Get(paceHeader)) // none is no pause
 			for _, one := range events(r.URL.Path) {
 				_, _ = io.WriteString(w, one+"\n\n")
 				w.(http.Flusher).Flush()
+				time.Sleep(pace)
 			}
 			return
 		}

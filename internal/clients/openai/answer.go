@@ -20,22 +20,31 @@ const (
 
 // ParseResponse decodes a chat completion: a complete one, or a recorded stream of server-sent events. It
 // keeps fields that it does not know. The error is an *eval.Error.
-func ParseResponse(data []byte) (*eval.Response, error) {
+func ParseResponse(data []byte) (*eval.Response, error) { return newAssembly(nil).parse(data) }
+
+// ParseBare is ParseResponse without the Extra and Raw of the response and its candidates, which take a third of its work.
+func ParseBare(data []byte) (*eval.Response, error) {
+	a := newAssembly(nil)
+	a.bare = true
+	return a.parse(data)
+}
+
+func (a *assembly) parse(data []byte) (*eval.Response, error) {
 	read := func(f wire.Fields) (*eval.Response, error) {
-		a := newAssembly(nil)
 		a.whole = true
 		if _, err := a.take(f, data); err != nil {
 			return nil, err
 		}
 		return a.Response()
 	}
-	return wire.ParseKept(data, newAssembly(nil), &wire.Whole{Noun: "a chat completion", Field: "choices", Read: read})
+	return wire.ParseKept(data, a, &wire.Whole{Noun: "a chat completion", Field: "choices", Read: read})
 }
 
 // assembly joins the chunks of an answer. A complete answer is one chunk.
 type assembly struct {
 	wanted  int // how many choices the request wants
 	whole   bool
+	bare    bool // Extra and Raw are not wanted
 	model   string
 	usage   *eval.Usage
 	extra   wire.MergedValue
@@ -124,8 +133,10 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	for _, name := range padding {
 		delete(f, name)
 	}
-	for name, value := range f {
-		a.extra.Member(name).Set(value)
+	if !a.bare {
+		for name, value := range f {
+			a.extra.Member(name).Set(value)
+		}
 	}
 	for i, raw := range choices {
 		said, err := a.choice(i, raw)
@@ -162,7 +173,7 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	case c == nil && len(a.choices) >= maxChoices:
 		return false, eval.Errorf(eval.KindTooLarge, "the answer has more than %d choices", maxChoices)
 	case c == nil:
-		c = &choice{}
+		c = &choice{bare: a.bare}
 		a.choices[int(index)] = c
 	}
 	if a.whole {

@@ -30,6 +30,7 @@ type choice struct {
 	message wire.MergedValue // members of the message that are read nowhere else
 	rest    wire.MergedValue // those of the choice
 	raw     json.RawMessage
+	bare    bool // Extra and Raw are not wanted
 }
 
 // audio is a spoken answer. Its transcript is text of the answer too.
@@ -59,9 +60,7 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	}
 	delete(f, "message")
 	delete(f, "delta")
-	for name, raw := range f {
-		c.rest.Member(name).Add(raw)
-	}
+	c.keep(&c.rest, f)
 	calls := !wire.IsEmpty(said["tool_calls"]) || isGiven(said["function_call"])
 	if text, err = c.say(said); err != nil {
 		return text, err
@@ -140,11 +139,21 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	if err := c.takeCalls(m); err != nil {
 		return text, err
 	}
-	for name, raw := range m {
-		c.message.Member(name).Add(raw)
+	c.keep(&c.message, m)
+	for _, raw := range m {
 		c.pieces.Grow(len(raw))
 	}
 	return text, c.pieces.Size()
+}
+
+// keep adds members that are read nowhere else.
+func (c *choice) keep(in *wire.MergedValue, members wire.Fields) {
+	if c.bare {
+		return
+	}
+	for name, raw := range members {
+		in.Member(name).Add(raw)
+	}
 }
 
 // more adds the text of a delta with nothing but a text: to the answer, or to the arguments of a call.
@@ -430,6 +439,9 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 	}
 	if c.refusal.Len() > 0 {
 		wire.Refuse(&out)
+	}
+	if c.bare {
+		return out, nil
 	}
 	rest := c.rest.Members()
 	out.Extra = eval.NewExtra(rest)

@@ -61,8 +61,8 @@ func (x *exchange) serve() {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	defer context.AfterFunc(x.trial.ctx, cancel)()
-	var err error
-	if x.body, err = io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxRequest)); err != nil {
+	err := x.receive()
+	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			x.in.refuse(x.w, http.StatusRequestEntityTooLarge, fmt.Sprintf("evalrun's proxy passes requests of %d bytes at most", maxRequest))
@@ -105,6 +105,15 @@ func (x *exchange) serve() {
 	if x.cut {
 		panic(http.ErrAbortHandler) // so that the program sees it too
 	}
+}
+
+// receive reads the body of the request.
+func (x *exchange) receive() error {
+	var body bytes.Buffer
+	body.Grow(int(min(max(x.r.ContentLength, 0), maxRequest)) + bytes.MinRead) // where less comes, the rest is never touched
+	_, err := body.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, maxRequest))
+	x.body = body.Bytes()
+	return err
 }
 
 // usualOutput is what is reserved for an answer to a request that names no limit, in tokens.

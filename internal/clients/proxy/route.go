@@ -91,7 +91,7 @@ func guess(below string) eval.ProtocolName {
 func (in *route) parse(data []byte) (*eval.Response, error) {
 	switch in.protocol {
 	case eval.OpenAI:
-		return openai.ParseResponse(data)
+		return openai.ParseBare(data)
 	case eval.Responses:
 		return openai.ParseResponses(data)
 	case eval.Anthropic:

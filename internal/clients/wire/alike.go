@@ -147,10 +147,7 @@ func (n novelty) length(data []byte) int {
 	case blanks:
 		return len(data) - len(bytes.TrimLeft(data, " "))
 	case number:
-		digits := 0
-		for digits < len(data) && '0' <= data[digits] && data[digits] <= '9' {
-			digits++
-		}
+		digits := digitsOf(data)
 		if digits == 0 || digits > most || data[0] == '0' && digits > 1 {
 			return -1
 		}
@@ -170,6 +167,14 @@ func (n novelty) length(data []byte) int {
 	case nothing:
 	}
 	return 0
+}
+
+// digitsOf is how many digits data begins with.
+func digitsOf(data []byte) (n int) {
+	for n < len(data) && '0' <= data[n] && data[n] <= '9' {
+		n++
+	}
+	return n
 }
 
 // unescaped is what the inside of a JSON string says; false for a wrong one.
