@@ -176,7 +176,7 @@ type way struct {
 	pace   time.Duration // between chunks
 }
 
-var ways = []way{{name: "", calls: 2_000}, {", in a burst", 500, true, 0}, {", one by one", 50, true, 200 * time.Microsecond}}
+var ways = []way{{name: "", calls: 2_000}, {", in a burst", 500, true, 0}, {", one by one", 10, true, 200 * time.Microsecond}}
 
 // proxied measures calls of each protocol, streamed and not.
 func proxied(args []string) error {
