@@ -104,13 +104,14 @@ func TestTheExamplesOfThreeSituationsRun(t *testing.T) {
 
 func startServer(t *testing.T, dir string) string {
 	t.Helper()
-	binary := filepath.Join(dir, "server")
-	build := exec.Command("go", "build", "-trimpath", "-o", binary, "server.go")
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("the server cannot be built: %v\n%s", err, out)
+	for _, name := range []string{"server", "agent"} {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, name+".go")
+		build.Dir = dir
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("the %s cannot be built: %v\n%s", name, err, out)
+		}
 	}
-	server := exec.Command(binary, "127.0.0.1:0")
+	server := exec.Command(filepath.Join(dir, "server"), "127.0.0.1:0")
 	lines, err := server.StdoutPipe()
 	expect.OK(t, err)
 	expect.OK(t, server.Start())
