@@ -81,7 +81,7 @@ type tab struct {
 	trouble  []string // dialogs, exceptions, messages on the console
 }
 
-// patience is how long a tab waits at once. A machine with much else to do needs half a minute for a page of 20,000
+// patience is how long a tab waits at once. A machine with much else to do needs half a minute for a page of thousands of
 // trials that a server with the race detector sends.
 const patience = 5 * time.Minute
 
@@ -118,13 +118,19 @@ func openAt(t *testing.T, address string, width, height int64, scheme string) *t
 	expect.OK(t, err)
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
-	call(
-		b, emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}},
-	)
+	b.scheme(scheme)
 	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(address))
 	b.wait("html[data-ready]")
 	return b
+}
+
+// scheme makes the reader prefer light or dark colours.
+func (b *tab) scheme(name string) {
+	b.t.Helper()
+	call(
+		b, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}},
+	)
 }
 
 // call sends a command to the tab.

@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	_ "embed"
+	"fmt"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -19,23 +21,58 @@ var axe string
 // widths are those of a telephone, a tablet, a laptop and a large screen.
 var widths = []int64{390, 768, 1440, 2560}
 
-// checked opens a page in both colour schemes and all widths, and holds that axe-core finds nothing at all in its views,
-// and that none is wider than the screen.
+// checked opens a page, and holds in all widths that its views are faultless.
 func checked(t *testing.T, what, address string, views []reportPage) {
 	t.Helper()
-	for _, scheme := range []string{"light", "dark"} {
-		b := openAt(t, address, widths[0], 900, scheme)
-		evaluate[chromedp.Void](b, axe+"\n;0")
-		for _, width := range widths {
-			b.do(chromedp.EmulateViewport(width, 900))
-			if len(views) == 0 {
-				b.faultless(what+", "+scheme, width)
-			}
-			for _, p := range views {
-				b.visit(p.hash, p.selector)
-				b.faultless(what+", "+p.name+", "+scheme, width)
-			}
+	b := openAt(t, address, widths[0], 900, "light")
+	evaluate[chromedp.Void](b, axe+"\n;0")
+	for _, width := range widths {
+		b.do(chromedp.EmulateViewport(width, 900))
+		if len(views) == 0 {
+			b.faultless(what, width)
 		}
+		for _, p := range views {
+			b.visit(p.hash, p.selector)
+			b.faultless(what+", "+p.name, width)
+		}
+	}
+}
+
+// faultless holds that axe-core finds nothing at all in the page as it is, and that it is not wider than the screen. The dark scheme
+// changes colours alone, as TestTheSchemesDifferInColours holds: there the rules of colours are left to look at.
+func (b *tab) faultless(page string, width int64) {
+	b.t.Helper()
+	b.unfold()
+	b.finds(page, width, 10, `rules: {'target-size': {enabled: true}}`)
+	if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+		b.t.Errorf("%s: %d wide on a screen of %d, want it no wider", page, got, width)
+	}
+	b.scheme("dark")
+	b.finds(page+", dark", width, 1, `runOnly: ['color-contrast', 'link-in-text-block']`)
+	b.scheme("light")
+}
+
+// finds holds that axe-core finds nothing by rules of which at least some have something to look at.
+func (b *tab) finds(page string, width int64, least int, rules string) {
+	b.t.Helper()
+	for _, problem := range evaluate[[]string](b, fmt.Sprintf(`axe.run({resultTypes: ['violations'], %s}).then(`+
+		`r => r.passes.length < %d ? [r.passes.length + ' rules only'] : `+
+		`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
+		rules, least,
+	)) {
+		b.t.Errorf("%s, %d pixels: %s, want no problem", page, width, problem)
+	}
+}
+
+// The dark scheme sets properties of colours, and no rule but that of the light one: it changes nothing else in a page.
+func TestTheSchemesDifferInColours(t *testing.T) {
+	run, trials := bigRun(1)
+	b := open(t, record(t, run, trials, nil), 800, 600, "light")
+	got := evaluate[[]string](b, `[...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.media?.mediaText.includes('scheme'))
+		.flatMap(r => [...r.cssRules]).flatMap(r => [...r.style].map(name => [r.selectorText, name, r.style.getPropertyValue(name)]))
+		.map(([of, name, value]) => of === ':root' && name.startsWith('--') && CSS.supports('color', value) ? 'a colour' : of + name + value)`)
+	if len(got) < 10 || slices.ContainsFunc(got, func(one string) bool { return one != "a colour" }) {
+		t.Errorf("got %q in the dark scheme, want colours of the root alone", got)
 	}
 }
 

@@ -229,7 +229,7 @@ func (b *tab) sectionOf(heading string) string {
 
 // The plot of two arms counts the cases in which one has more, and links to the cases that differ most. Many cases share a bubble.
 func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
-	p := somePlots(3, 20_000)
+	p := somePlots(3, 2_000)
 	p.score = func(_ *rand.Rand, arm, k int) *float64 {
 		switch {
 		case k == 17:
@@ -268,8 +268,8 @@ func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
 		t.Errorf("got %q, want 0 cases higher, 0 lower, 1 the same", got)
 	}
 	b.pick("versus-value", "tokens")
-	if got := b.sectionOf(heading); !strings.Contains(got, "tokens of B is higher in 20,000 cases, lower in 0, the same in 0.") {
-		t.Errorf("got %q, want 20,000 cases higher, 0 lower, 0 the same", got)
+	if got := b.sectionOf(heading); !strings.Contains(got, "tokens of B is higher in 2,000 cases, lower in 0, the same in 0.") {
+		t.Errorf("got %q, want 2,000 cases higher, 0 lower, 0 the same", got)
 	}
 	b.plots(heading)
 	b.visit(first, "main.side h1")

@@ -180,7 +180,7 @@ func TestAMissingPublishedFileIsReported(t *testing.T) {
 	b.until(`document.getElementById('main').innerText.includes('the file of rows/0 is missing: reload the page')`)
 }
 
-// longer are trials with long answers that all differ: of 20,000 they are 30 MB.
+// longer are trials with long answers that all differ: of 5,000 they are 8 MB.
 func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Result) bool) {
 	return func(yield func(*eval.Result) bool) {
 		trials(func(r *eval.Result) bool {
@@ -197,7 +197,7 @@ func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 	}
 }
 
-// The first page of 20,000 trials with 30 MB of answers reads none of them, and a case reads its block alone: in a site,
+// The first page of 5,000 trials with 8 MB of answers reads none of them, and a case reads its block alone: in a site,
 // hosted and from a folder. How long the first page takes here, in evalrun view and in a report is in the log.
 func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -211,8 +211,8 @@ func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 		if n := b.requested("/trials/"); n != 0 {
 			t.Errorf("%s: the first page reads %d blocks of answers, want none", name, n)
 		}
-		answer := bigTrial(12_000).Response.Text()
-		b.visit("#/case/big/case%20number%206000", ".answer")
+		answer := bigTrial(3_000).Response.Text()
+		b.visit("#/case/big/case%20number%201500", ".answer")
 		wants(b, name, textOf(b), answer[:40])
 		if n := b.requested("/trials/"); n != 1 {
 			t.Errorf("%s: the case reads %d blocks of answers, want one", name, n)

@@ -13,7 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
-const bigTrials = 20_000
+// bigTrials is several blocks of each kind.
+const bigTrials = 5_000
 
 // reportPage is a page of a report: its address, and what is there once it is drawn.
 type reportPage struct{ name, hash, selector string }
@@ -56,7 +57,7 @@ func search(b *tab, text string) {
 	)
 }
 
-// What filters and the search find among 20,000 trials is what the same question finds in the run.
+// What filters and the search find among 5,000 trials is what the same question finds in the run.
 func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
@@ -89,7 +90,7 @@ func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 				n++
 			}
 		}
-		want := strings.ReplaceAll(fmt.Sprintf("%s of 20,000 trials", thousands(n)), "\u00a0", " ")
+		want := strings.ReplaceAll(fmt.Sprintf("%s of 5,000 trials", thousands(n)), "\u00a0", " ")
 		if got := found(b); got != want {
 			t.Errorf("%v %q: %s, want %s", test.facets, test.query, got, want)
 		}

@@ -14,24 +14,24 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// builtSite makes the website of the documentation, and returns its folder.
-func builtSite(t *testing.T) string {
-	t.Helper()
+// The website of the documentation, as make site makes it. With -trimpath and without cgo its packages are those of make build.
+func TestTheDocumentationSite(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "site")
-	build := exec.Command("go", "run", "./test/site", "-out", out)
+	build := exec.Command("go", "run", "-trimpath", "./test/site", "-out", out)
 	build.Dir = ".."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	text, err := build.CombinedOutput()
 	expect.OK(t, err)
 	expect.Same(t, "what the build prints", string(text), "")
-	return out
+	t.Run("finds what people search for", func(t *testing.T) { siteFinds(t, out) })
+	t.Run("works from files", func(t *testing.T) { siteWorks(t, out) })
 }
 
 // Words that users search for lead to a page that answers, among the first three pages.
-func TestTheSiteFindsWhatPeopleSearchFor(t *testing.T) {
-	t.Parallel()
+func siteFinds(t *testing.T, out string) {
 	list, err := os.ReadFile("../docs/testdata/words.txt")
 	expect.OK(t, err)
-	b := open(t, filepath.Join(builtSite(t), "tutorial", "tutorial.html"), 1000, 700, "light")
+	b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, "light")
 	for line := range strings.Lines(string(list)) {
 		words, pages, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		found := evaluate[[]string](b, fmt.Sprintf(`document.getElementById("search").value = %q,
@@ -45,9 +45,7 @@ func TestTheSiteFindsWhatPeopleSearchFor(t *testing.T) {
 }
 
 // The website of the documentation works from files: the search finds sections, and both schemes can be read.
-func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
-	t.Parallel()
-	out := builtSite(t)
+func siteWorks(t *testing.T, out string) {
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
 		b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, scheme)
 		background := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`)
