@@ -62,7 +62,6 @@ type soak struct {
 	program, dir string
 	url          string
 	server       *exec.Cmd
-	path         string // a folder with further programs, "" for none
 }
 
 func newSoak(t *testing.T, program, script, suite string) *soak {
@@ -90,9 +89,6 @@ func (s *soak) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "EVALRUN_API_KEY=k")
-	if s.path != "" {
-		cmd.Env = append(cmd.Env, "PATH="+s.path+string(os.PathListSeparator)+os.Getenv("PATH"))
-	}
 	return cmd
 }
 

@@ -85,7 +85,6 @@ const (
 func TestKilledProgramsKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
-	expect.OK(t, os.Symlink(evalrun, filepath.Join(filepath.Dir(evalrun), "toyagent")))
 	for name, of := range killedBudgets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,13 +99,15 @@ name: s
 limits: {concurrency: %d}
 prices: prices.json
 services: {openai: {protocol: openai, baseUrl: "http://127.0.0.1:9/v1"}}
-targets: [{name: t, program: {command: [toyagent, openai], models: openai, sandbox: none, concurrency: %[1]d}}]
+targets: [{name: t, program: {command: [sh, agent.sh], models: openai, sandbox: none, concurrency: %[1]d}}]
 prompts: [{name: p, text: hello}]
 cases: [{name: c, repeats: %d, scorers: [{contains: abc}]}]
 `, killedAtOnce, 4*calls))
 			prices := fmt.Sprintf(`{"currency": "EUR", "models": {"small": {"input": %g, "output": %[1]g}}}`, 1e6*moneyPerToken)
 			expect.OK(t, os.WriteFile(filepath.Join(s.dir, "prices.json"), []byte(prices), 0o600))
-			s.path = filepath.Dir(evalrun)
+			expect.OK(t, os.WriteFile(filepath.Join(s.dir, "agent.sh"), []byte(`curl -sf "$OPENAI_BASE_URL/chat/completions" \
+  -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' \
+  -d '{"model": "small", "messages": [{"role": "user", "content": "hello"}]}' | grep -o -m 1 abc`), 0o600))
 			killed := s.kill(kills(t), "run", "suite.yaml", "--out", "killed", "-q", "--service", "openai.baseUrl="+server.URL+"/v1",
 				of.flag, strconv.FormatFloat(budget, 'f', -1, 64))
 			s.finish(4, "resume", "killed", "-q") // until the budget is spent
