@@ -21,15 +21,20 @@ UNWATCHED := modernc.org/sqlite/lib regexp regexp/syntax compress/flate unicode 
   image/jpeg image/png golang.org/x/image/draw golang.org/x/image/vp8 golang.org/x/image/vp8l \
   encoding/csv encoding/base64 encoding/hex strconv internal/strconv fmt internal/fmtsort sort math math/bits hash/crc32 \
   text/template/parse github.com/tidwall/gjson github.com/tidwall/match \
-  github.com/expr-lang/expr/parser github.com/expr-lang/expr/parser/lexer
+  github.com/expr-lang/expr/parser github.com/expr-lang/expr/parser/lexer \
+  github.com/google/go-cmp/cmp github.com/google/go-cmp/cmp/internal/diff github.com/google/go-cmp/cmp/internal/value
 SHARING  := encoding/json encoding/xml math/big github.com/itchyny/gojq github.com/evalrun/evalrun/internal/stats
 RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0') \
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 # Packages whose tests compute, or read large files, in one goroutine: the detector would see nothing, in six times the CPU. Where they
-# do share out work, it watches: the outlook of compare; programs, schemas and selections of scorers; and, in scripts of cmd/evalrun,
-# the programs that write prompts.
-ALONE    := compare internal/dataset scorers suite
-SHARED   := Outlook|Exec|Program|Schema|Concurrently
+# do share out work, it watches, in those of BOTH: the outlook of compare; programs, schemas and selections of scorers; expressions that
+# several goroutines use; a journal that several write, or follow; and, in scripts of cmd/evalrun, the programs that write prompts.
+# APART are tests of cmd/evalrun that compute.
+ALONE    := compare internal/dataset internal/expr internal/jsondiff internal/promptfoo internal/textmetric internal/wirejson journal \
+  scorers suite
+BOTH     := compare internal/expr journal scorers
+APART    := ^Test(SchemaAndLoaderAgree|HelpFindsWhatPeopleSearchFor)$$
+SHARED   := Outlook|Exec|Program|Schema|Concurrent|Follow|WhileItIsRead
 WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
@@ -70,9 +75,10 @@ demo:
 
 # All tests; the race detector, where it watches, needs a C compiler.
 test: compiler xmllint browser curl bubblewrap
-	$(WATCHED) $(filter-out $(addprefix github.com/evalrun/evalrun/,$(ALONE)),$(shell $(GO) list ./...))
-	$(WATCHED) -run '$(SHARED)' ./compare ./scorers
+	$(WATCHED) -skip '$(APART)' $(filter-out $(addprefix github.com/evalrun/evalrun/,$(ALONE)),$(shell $(GO) list ./...))
+	$(WATCHED) -run '$(SHARED)' $(addprefix ./,$(BOTH))
 	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m $(addprefix ./,$(ALONE))
+	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m -run '$(APART)' ./cmd/evalrun
 	cd fleet && $(WATCHED) ./...
 	cd e2e && $(WATCHED) ./...
 
