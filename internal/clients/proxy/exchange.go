@@ -289,6 +289,7 @@ func (x *exchange) answered(hidden *wire.Secrets) (*eval.Response, error) {
 	}
 	for i := range resp.Candidates { // nothing is sent back in this form
 		resp.Candidates[i].Raw, resp.Candidates[i].Extra = nil, nil
+		hidden.OutOfCandidate(&resp.Candidates[i])
 	}
 	resp.Extra = nil
 	return resp, nil

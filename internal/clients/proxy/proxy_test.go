@@ -314,6 +314,21 @@ func TestStreamsPassAsTheyCome(t *testing.T) {
 	}
 }
 
+// A key in an answer does not reach the account, nor one that comes in the pieces of a stream.
+func TestKeysAreMaskedInTheAccount(t *testing.T) {
+	t.Parallel()
+	piece := func(said string) string {
+		return `data: {"choices":[{"index":0,"delta":{"content":"` + said + `"}}]}` + "\n\n"
+	}
+	end := `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	for _, said := range []string{piece("It is " + key), piece("It is "+key[:9]) + piece(key[9:])} {
+		p, _ := proxied(t, eval.OpenAI, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said+end) })
+		trial, env := open(p)
+		_, _ = post(t, env["OPENAI_BASE_URL"]+"/chat/completions", env["OPENAI_API_KEY"], `{"model":"m","stream":true}`)
+		expect.Same(t, "the text", trial.Close()[0].Response.Text(), "It is [key]")
+	}
+}
+
 // Large uploads, clients that ask before they send, and HTTP/2 pass; what is too large is refused.
 func TestUnusualRequestsPass(t *testing.T) {
 	t.Parallel()

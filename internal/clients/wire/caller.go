@@ -171,7 +171,7 @@ func (c *Caller) answer(resp *eval.Response, err error, at string, form AnswerFo
 		return nil, err
 	}
 	for i := range resp.Candidates {
-		c.hideKeys(&resp.Candidates[i])
+		c.Secrets().OutOfCandidate(&resp.Candidates[i])
 	}
 	return resp, nil
 }

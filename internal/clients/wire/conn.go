@@ -409,28 +409,6 @@ func retryAfter(h http.Header) time.Duration {
 // Secrets returns the keys, tokens and proxy passwords to mask.
 func (c *Conn) Secrets() *Secrets { return c.hidden.Load() }
 
-// hideKeys masks secrets in a candidate that was joined from pieces: a key may be split across them.
-func (c *Conn) hideKeys(one *eval.Candidate) {
-	hidden := c.Secrets()
-	one.Text = hidden.OutOfText(one.Text)
-	for i := range one.Pieces {
-		switch p := one.Pieces[i].(type) {
-		case eval.TextPiece:
-			one.Pieces[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
-		case eval.ReasoningPiece:
-			one.Pieces[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
-		case eval.CallPiece:
-			if p.Call.Args != nil {
-				p.Call.Args = hidden.OutOfAnswer(p.Call.Args)
-			}
-		case eval.OtherPiece: // it came whole, and was masked then
-		}
-	}
-	if one.Raw != nil {
-		one.Raw = hidden.OutOfAnswer(one.Raw)
-	}
-}
-
 // cleaned masks secrets in an error that quotes a reply.
 func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 	e.Message, e.Code = c.Secrets().OutOf(e.Message), c.Secrets().OutOf(e.Code)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -175,6 +176,27 @@ func (s *Secrets) OutOfAnswer(data []byte) []byte {
 		return []byte(s.answers.Replace(string(data)))
 	}
 	return data
+}
+
+// OutOfCandidate masks secrets in a candidate that was joined from pieces: a key may be split across them.
+func (s *Secrets) OutOfCandidate(one *eval.Candidate) {
+	one.Text = s.OutOfText(one.Text)
+	for i := range one.Pieces {
+		switch p := one.Pieces[i].(type) {
+		case eval.TextPiece:
+			one.Pieces[i] = eval.TextPiece{Text: s.OutOfText(p.Text)}
+		case eval.ReasoningPiece:
+			one.Pieces[i] = eval.ReasoningPiece{Reasoning: s.OutOfText(p.Reasoning)}
+		case eval.CallPiece:
+			if p.Call.Args != nil {
+				p.Call.Args = s.OutOfAnswer(p.Call.Args)
+			}
+		case eval.OtherPiece: // it came whole, and was masked then
+		}
+	}
+	if one.Raw != nil {
+		one.Raw = s.OutOfAnswer(one.Raw)
+	}
 }
 
 // plainEscapes writes the escapes of printable ASCII in their shortest form. The JSON means the same.
