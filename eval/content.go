@@ -79,12 +79,12 @@ type wireConfig struct {
 }
 
 // MarshalJSON writes the config in the form that is sent, with extra fields last, sorted by name.
-func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
+func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(make([]byte, 0, 96)) }
 
 // AppendJSON is MarshalJSON at the end of dst.
 func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 	opening := len(dst)
-	dst, err := wirejson.Append(dst, wireConfig{c.Temperature, c.TopP, c.TopK, c.MaxOutputTokens, c.StopSequences})
+	dst, err := wirejson.Append(dst, &wireConfig{c.Temperature, c.TopP, c.TopK, c.MaxOutputTokens, c.StopSequences})
 	if err != nil || len(c.Extra) == 0 {
 		return dst, err
 	}

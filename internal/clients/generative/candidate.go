@@ -20,26 +20,29 @@ type found struct {
 
 // fill reads the candidate and returns its index, if it has one. It records in f what there is besides text.
 func (f *found) fill(out *eval.Candidate) (index *wire.LenientInt, err error) {
-	var content, role json.RawMessage
-	var ratings, parts []json.RawMessage
-	rest, err := wire.ReadObject("candidates", f.raw,
-		"content", &content, "finishReason", (*wire.Word)(&out.FinishReason), "safetyRatings", &ratings, "index", &index)
+	var in struct {
+		content, role  json.RawMessage
+		ratings, parts []json.RawMessage
+		index          *wire.LenientInt
+	}
+	rest, err := wire.ReadObject("candidates", f.raw, "content", &in.content,
+		"finishReason", (*wire.Word)(&out.FinishReason), "safetyRatings", &in.ratings, "index", &in.index)
 	if err != nil {
 		return nil, err
 	}
-	if len(ratings) > maxRatings {
-		return nil, &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(ratings))}
+	if len(in.ratings) > maxRatings {
+		return nil, &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(in.ratings))}
 	}
-	around, err := wire.ReadObject("content", content, "parts", &parts, "role", &role)
+	around, err := wire.ReadObject("content", in.content, "parts", &in.parts, "role", &in.role)
 	if err != nil {
 		return nil, err
 	}
-	if out.SafetyRatings, err = readRatings(ratings); err != nil {
+	if out.SafetyRatings, err = readRatings(in.ratings); err != nil {
 		return nil, err
 	}
 	f.more = len(rest)+len(around) > 0 ||
 		slices.ContainsFunc(out.SafetyRatings, func(r eval.SafetyRating) bool { return r.Extra != nil })
-	for _, raw := range parts {
+	for _, raw := range in.parts {
 		p, err := newPart(raw)
 		if err != nil {
 			return nil, err
@@ -49,7 +52,7 @@ func (f *found) fill(out *eval.Candidate) (index *wire.LenientInt, err error) {
 		out.Text += p.said()
 	}
 	out.Extra = eval.NewExtra(rest)
-	return index, nil
+	return in.index, nil
 }
 
 func (f *found) call() json.RawMessage {

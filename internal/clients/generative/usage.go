@@ -12,28 +12,30 @@ import (
 // except cached tokens, which are part of the prompt. The source is "" when the number of output tokens is missing, as in
 // chunks before the last.
 func readUsage(raw json.RawMessage) *eval.Usage {
-	var prompt, thoughts, cached, toolUse, total wire.LenientInt
-	var candidates *wire.LenientInt
+	var n struct {
+		prompt, thoughts, cached, toolUse, total wire.LenientInt
+		candidates                               *wire.LenientInt
+	}
 	rest, err := wire.ReadObject("usageMetadata", raw,
-		"promptTokenCount", &prompt, "candidatesTokenCount", &candidates, "thoughtsTokenCount", &thoughts,
-		"cachedContentTokenCount", &cached, "toolUsePromptTokenCount", &toolUse, "totalTokenCount", &total)
-	if err != nil || prompt == 0 && total == 0 {
+		"promptTokenCount", &n.prompt, "candidatesTokenCount", &n.candidates, "thoughtsTokenCount", &n.thoughts,
+		"cachedContentTokenCount", &n.cached, "toolUsePromptTokenCount", &n.toolUse, "totalTokenCount", &n.total)
+	if err != nil || n.prompt == 0 && n.total == 0 {
 		return nil
 	}
 	u := &eval.Usage{
-		PromptTokens: int(prompt), OutputTokens: int(thoughts), CachedTokens: int(cached), ToolUseTokens: int(toolUse),
-		ReasoningTokens: int(thoughts), Source: eval.UsageService, Extra: eval.NewExtra(rest),
+		PromptTokens: int(n.prompt), OutputTokens: int(n.thoughts), CachedTokens: int(n.cached), ToolUseTokens: int(n.toolUse),
+		ReasoningTokens: int(n.thoughts), Source: eval.UsageService, Extra: eval.NewExtra(rest),
 	}
 	input := u.PromptTokens + u.ToolUseTokens
 	switch {
-	case candidates != nil:
-		u.OutputTokens += int(*candidates)
-	case int(total) > input:
-		u.OutputTokens = int(total) - input
+	case n.candidates != nil:
+		u.OutputTokens += int(*n.candidates)
+	case int(n.total) > input:
+		u.OutputTokens = int(n.total) - input
 	default:
 		u.Source = ""
 	}
-	u.TotalTokens = max(int(total), input+u.OutputTokens)
+	u.TotalTokens = max(int(n.total), input+u.OutputTokens)
 	if !wire.ArePossible(u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens) {
 		return nil
 	}
