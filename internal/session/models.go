@@ -91,9 +91,12 @@ func (m *models) relayed(dir string) ([]string, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var err error
-	if m.relay == nil {
-		m.relay, err = m.proxy.Bind(dir)
+	if m.relay != nil {
+		return m.relay, nil
+	}
+	socket, err := m.proxy.Bind(dir)
+	if err == nil {
+		m.relay, err = relayArgs(m.proxy.Address, socket)
 	}
 	return m.relay, err
 }

@@ -45,9 +45,9 @@ type Line interface {
 
 // Proxy is a server on the loopback address. It is safe for concurrent use.
 type Proxy struct {
-	// URL is its address, without a slash at the end.
-	URL      string
-	address  string // host and port
+	// URL is its address, without a slash at the end, and Address its host and port.
+	URL, Address string
+
 	services map[string]*Service
 	server   *http.Server
 
@@ -65,7 +65,7 @@ func New(services []*Service) (*Proxy, error) {
 		return nil, fmt.Errorf("no proxy can be started for the calls of programs: %w", err)
 	}
 	address := at.Addr().String()
-	p := &Proxy{URL: "http://" + address, address: address, services: map[string]*Service{}, trials: map[string]*Trial{}}
+	p := &Proxy{URL: "http://" + address, Address: address, services: map[string]*Service{}, trials: map[string]*Trial{}}
 	for _, one := range services {
 		p.services[one.Name] = one
 	}

@@ -1,4 +1,4 @@
-package proxy
+package session
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 
 	"github.com/evalrun/evalrun/internal/files"
 )
@@ -64,25 +63,12 @@ func join(from net.Conn) {
 	_, _ = io.Copy(from, to)
 }
 
-// Bind makes the socket of the proxy in a folder that lasts as long as it, and returns the arguments by which bubblewrap starts a command
-// with a relay: those that show what that needs, and from `--` on the words before the command's own. Call it once.
-func (p *Proxy) Bind(dir string) (args []string, err error) {
+// relayArgs are the arguments by which bubblewrap starts a command with a relay from an address to a socket: those that show what
+// that needs, and from `--` on the words before the command's own.
+func relayArgs(address, socket string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	in, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close() //nolint:errcheck // it was read
-	const name = "/socket"
-	short := "/proc/self/fd/" + strconv.Itoa(int(in.Fd())) + name // the whole name may be too long for an address
-	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("no socket can be made for the calls of programs: %w", err)
-	}
-	at.SetUnlinkOnClose(false) // the name means something else by then
-	go func() { _ = p.server.Serve(at) }()
-	return []string{"--ro-bind", self, relayProgram, "--ro-bind", dir + name, relaySocket, "--", relayProgram, p.address}, nil
+	return []string{"--ro-bind", self, relayProgram, "--ro-bind", socket, relaySocket, "--", relayProgram, address}, nil
 }
