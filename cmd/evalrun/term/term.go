@@ -3,13 +3,12 @@
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
 	"golang.org/x/term"
-
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Screen is standard output.
@@ -21,11 +20,9 @@ type Screen struct {
 
 // JSON writes a value as one line of JSON.
 func (s Screen) JSON(v any) error {
-	line, err := wirejson.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(s, "%s\n", line)
-	}
-	return err
+	lines := json.NewEncoder(s)
+	lines.SetEscapeHTML(false)
+	return lines.Encode(v)
 }
 
 // Columns returns the width of a terminal, 0 for anything else.
