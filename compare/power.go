@@ -121,6 +121,9 @@ const (
 	mostTables = 100_000
 )
 
+// FewestCases is the number of cases below which a comparison with a margin cannot show that nothing got worse, at the usual error rate.
+func FewestCases(margin float64) int { return stats.MinCasesConstant(eval.DefaultAlpha, margin) }
+
 // casesForPower is the smallest number of cases that run once and are called not worse with the power p, when nothing changed
 // and a share of them flips anyway. Above mostTables it is approximate.
 func casesForPower(flips, margin, alpha, p float64) int {

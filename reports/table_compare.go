@@ -8,9 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -35,7 +33,7 @@ func (t *table) comparing(run string) []suggestion {
 	if arms == nil && !passed {
 		return nil
 	}
-	need := stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
+	need := compare.FewestCases(adviceMargin)
 	if units := t.units(); units < need {
 		return t.fewCases(run, units, need)
 	}

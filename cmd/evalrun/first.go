@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/session"
-	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 //go:embed first.yaml
@@ -110,7 +110,7 @@ func (f *First) text(path string) (string, error) {
 	}
 	text = f.place(text, filepath.ToSlash(filepath.Base(path)))
 	if f.Name != "" {
-		text = strings.Replace(text, "name: "+firstName, "name: "+quoteYAML(f.Name), 1)
+		text = strings.Replace(text, "name: "+firstName, "name: "+yaml.Quote(f.Name), 1)
 	}
 	if f.Prompt == "" {
 		return text, nil
@@ -122,7 +122,7 @@ func (f *First) text(path string) (string, error) {
 	head, _, _ := strings.Cut(text, "prompts:")
 	head = strings.Replace(head, "description: One-word answers stay one word.\n", "", 1)
 	head = strings.Replace(head, ", maxOutputTokens: 64", "", 1)
-	return head + fmt.Sprintf(ownCases, quoteYAML(f.Prompt), strings.Join(vars, ", ")), nil
+	return head + fmt.Sprintf(ownCases, yaml.Quote(f.Prompt), strings.Join(vars, ", ")), nil
 }
 
 // place puts the vendor and the model into a suite.
@@ -130,7 +130,7 @@ func (f *First) place(text, file string) string {
 	v := wire.VendorNamed(f.Vendor)
 	if v == nil {
 		if f.Model != "" {
-			text = strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Model), 1)
+			text = strings.Replace(text, "model: "+firstModel, "model: "+yaml.Quote(f.Model), 1)
 		}
 		return text
 	}
@@ -139,15 +139,15 @@ func (f *First) place(text, file string) string {
 	text = strings.Replace(text, "    generationConfig: {temperature: 0, maxOutputTokens: 64}\n", "", 1) // which some models refuse
 	model := cmp.Or(f.Model, v.Model)
 	if f.BaseURL == "" {
-		return strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Vendor+":"+model), 1)
+		return strings.Replace(text, "model: "+firstModel, "model: "+yaml.Quote(f.Vendor+":"+model), 1)
 	}
 	key := ""
 	if len(v.KeyEnv) > 0 && !v.Owns(f.BaseURL) {
 		key = ", keyEnv: " + v.KeyEnv[0]
 	}
-	service := fmt.Sprintf("services:\n  %s: {vendor: %s, baseUrl: %s%s}\n\n", f.Vendor, f.Vendor, quoteYAML(f.BaseURL), key)
+	service := fmt.Sprintf("services:\n  %s: {vendor: %s, baseUrl: %s%s}\n\n", f.Vendor, f.Vendor, yaml.Quote(f.BaseURL), key)
 	text = strings.Replace(text, "targets:", service+"targets:", 1)
-	return strings.Replace(text, "model: "+firstModel, "service: "+f.Vendor+"\n    model: "+quoteYAML(model), 1)
+	return strings.Replace(text, "model: "+firstModel, "service: "+f.Vendor+"\n    model: "+yaml.Quote(model), 1)
 }
 
 func (f *First) vars() ([]string, error) {
@@ -160,7 +160,7 @@ func (f *First) vars() ([]string, error) {
 	for _, f := range parsed.Fields() {
 		if !seen[f.Name] {
 			seen[f.Name] = true
-			vars = append(vars, quoteYAML(f.Name)+": "+quoteYAML("put a real "+f.Name+" here"))
+			vars = append(vars, yaml.Quote(f.Name)+": "+yaml.Quote("put a real "+f.Name+" here"))
 		}
 	}
 	return vars, nil
@@ -185,14 +185,6 @@ cases:                              # variables, and what the answer must satisf
 gate:                               # what the exit code says: 0 the gate holds, 1 it does not
   passRate: {min: 0.9}
 `
-
-func quoteYAML(text string) string {
-	out, err := wirejson.Marshal(text)
-	if err != nil { // a string always encodes
-		panic(err)
-	}
-	return string(out)
-}
 
 // writeNew fails when the file exists.
 func writeNew(path, text string) error {
@@ -227,7 +219,7 @@ func writeSchema(path string) (there bool, err error) {
 func writeProject(suite string) (path string, there bool, err error) {
 	path = filepath.Join(filepath.Dir(suite), session.FileName)
 	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
-		quoteYAML(filepath.Base(suite)) + "\n"
+		yaml.Quote(filepath.Base(suite)) + "\n"
 	if there, err = writeOnce(path, text); err != nil {
 		err = eval.BadInput("the project file cannot be written: %w", err)
 	}

@@ -1,17 +1,16 @@
 package promptfoo
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // yamlValue is a value of the suite: a *mapping, a *sequence, a textValue or a literal. The suite is written as text,
@@ -254,7 +253,7 @@ func flowText(s string) string {
 	if plainInFlow.matches(s) {
 		return scalar(s)
 	}
-	return quoted(s)
+	return yaml.Quote(s)
 }
 
 var (
@@ -283,38 +282,7 @@ func scalar(s string) string {
 	if plain.matches(s) && !taken.matches(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
 	}
-	return quoted(s)
-}
-
-// quoted writes a text in double quotes. JSON strings are valid YAML, except for characters that YAML does
-// not allow.
-func quoted(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	var out strings.Builder
-	for _, r := range strings.TrimSuffix(b.String(), "\n") {
-		if strange(r) {
-			out.WriteString(escaped(r))
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-// strange reports characters that YAML forbids, or that a reader of the file could not see.
-func strange(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
-		r == '\u00a0' || r == utf8.RuneError || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
-}
-
-func escaped(r rune) string {
-	if r > 0xffff {
-		return fmt.Sprintf(`\U%08X`, r)
-	}
-	return fmt.Sprintf(`\u%04X`, r)
+	return yaml.Quote(s)
 }
 
 // text writes a text after a key. It uses a block for several lines if that preserves the text.
@@ -349,5 +317,5 @@ func isBlock(s string) bool {
 			return false
 		}
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return strange(r) && r != '\n' && r != '\t' })
+	return !strings.ContainsFunc(s, func(r rune) bool { return yaml.Unreadable(r) && r != '\n' && r != '\t' })
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 var (
@@ -103,7 +105,7 @@ func jqPath(code, root string) (string, bool) {
 		return ".", m[1] == root
 	}
 	if len(code) > 1 && (code[0] == '"' || code[0] == '\'') && strings.IndexByte(code[1:], code[0]) == len(code)-2 {
-		return quoted(code[1 : len(code)-1]), true
+		return yaml.Quote(code[1 : len(code)-1]), true
 	}
 	rest, is := strings.CutPrefix(code, root)
 	if !is {
@@ -129,9 +131,9 @@ func jqStep(name, key string) string {
 	case name != "" && jqPlain.matches(name):
 		return "." + name
 	case name != "":
-		return "[" + quoted(name) + "]"
+		return "[" + yaml.Quote(name) + "]"
 	case key[0] == '"' || key[0] == '\'':
-		return "[" + quoted(key[1:len(key)-1]) + "]"
+		return "[" + yaml.Quote(key[1:len(key)-1]) + "]"
 	}
 	return "[" + key + "]"
 }

@@ -279,7 +279,7 @@ func quoteTemplates(text string) string {
 	}
 	return bare.regexp().ReplaceAllStringFunc(text, func(m string) string {
 		parts := bare.regexp().FindStringSubmatch(m)
-		return parts[1] + quoted("{{ "+parts[2]+" }}") + parts[3]
+		return parts[1] + yaml.Quote("{{ "+parts[2]+" }}") + parts[3]
 	})
 }
 
