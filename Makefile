@@ -170,12 +170,13 @@ torture:
 
 # Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, the recorded replies five hundred
 # times each, indented and with fields that nobody knows, hostile replies of all protocols twenty times each, too little memory in
-# forty steps, four processes for three minutes on a shared ledger and a strict service, and canary secrets through every command
-# and failure; make test has the short forms.
+# forty steps, four processes for three minutes on a shared ledger and a strict service, canary secrets through every command and
+# failure, and pages of 20,000 trials; make test has the short forms.
 soak:
 	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/session
 	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar' -v -timeout 60m ./cmd/evalrun
 	EVALRUN_LEDGER_MINUTES=3 $(GO) test -count=1 -run TestLedgerKeepsRates -timeout 10m ./cmd/evalrun
+	cd e2e && EVALRUN_PAGE_TRIALS=20000 $(GO) test -count=1 -run 'FiltersFind|AQueryOfAnswers|ALargeSite' -v -timeout 30m ./...
 
 # The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 640 runs of the program against services
 # whose pass probability is set; make test has the short forms. It makes much garbage, and memory is cheaper than time.

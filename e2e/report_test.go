@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,8 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
-// bigTrials is several blocks of each kind.
-const bigTrials = 5_000
+// bigTrials is several blocks of each kind; make soak has more. It is even.
+var bigTrials = func() int {
+	if n, err := strconv.Atoi(os.Getenv("EVALRUN_PAGE_TRIALS")); err == nil {
+		return n
+	}
+	return 5_000
+}()
 
 // reportPage is a page of a report: its address, and what is there once it is drawn.
 type reportPage struct{ name, hash, selector string }
@@ -57,7 +64,7 @@ func search(b *tab, text string) {
 	)
 }
 
-// What filters and the search find among 5,000 trials is what the same question finds in the run.
+// What filters and the search find among thousands of trials is what the same question finds in the run.
 func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
@@ -90,7 +97,7 @@ func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 				n++
 			}
 		}
-		want := strings.ReplaceAll(fmt.Sprintf("%s of 5,000 trials", thousands(n)), "\u00a0", " ")
+		want := strings.ReplaceAll(fmt.Sprintf("%s of %s trials", thousands(n), thousands(bigTrials)), "\u00a0", " ")
 		if got := found(b); got != want {
 			t.Errorf("%v %q: %s, want %s", test.facets, test.query, got, want)
 		}
