@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -395,7 +394,7 @@ rules:
 				expect.OK(t, err)
 			}
 			expect.Same(t, "phase", state.Phase, wire.BatchEnded)
-			for listed, err := range b.List(t.Context(), first, time.Now()) {
+			for listed, err := range b.List(t.Context(), first) {
 				expect.OK(t, err)
 				if listed.ID == state.ID {
 					expect.Same(t, "listed", *listed, *state)

@@ -200,7 +200,7 @@ func (b *Batches) look(ctx context.Context, service *BatchService, in *incoming)
 	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
 	err = Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
 		id, candidates = "", 0
-		for state, err := range service.List(ctx, in.first, time.Time{}) { // neither its order nor its clock is relied on
+		for state, err := range service.List(ctx, in.first) { // neither its order nor its clock is relied on
 			switch {
 			case err != nil:
 				return err

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -52,9 +51,9 @@ func (c *Client) State(ctx context.Context, _ *eval.Call, id string) (*wire.Batc
 
 func (c *Client) batchURL(id string) string { return c.URL(batches, "") + "/" + url.PathEscape(id) }
 
-// List yields the batches of the workspace since a time, the newest first.
-func (c *Client) List(ctx context.Context, _ *eval.Call, since time.Time) iter.Seq2[*wire.BatchState, error] {
-	return c.RecentBelow(ctx, batches, "after_id", since, c.batch)
+// List yields the batches of the workspace.
+func (c *Client) List(ctx context.Context, _ *eval.Call) iter.Seq2[*wire.BatchState, error] {
+	return c.ListedBelow(ctx, batches, "after_id", c.batch)
 }
 
 // Replies yields the replies of a batch.

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -83,9 +82,9 @@ func escaped(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// List yields the batches of the project since a time, the newest first.
-func (c *Client) List(ctx context.Context, first *eval.Call, since time.Time) iter.Seq2[*wire.BatchState, error] {
-	return wire.Recent(since, func(after string) (found []*wire.BatchState, next string, err error) {
+// List yields the batches of the project.
+func (c *Client) List(ctx context.Context, first *eval.Call) iter.Seq2[*wire.BatchState, error] {
+	return wire.Listed(func(after string) (found []*wire.BatchState, next string, err error) {
 		at := c.below(first.APIVersion, "batches") + "?pageSize=100"
 		if after != "" {
 			at += "&pageToken=" + url.QueryEscape(after)

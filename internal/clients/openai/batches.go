@@ -11,7 +11,6 @@ import (
 	"mime/multipart"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -108,9 +107,9 @@ func (c common) State(ctx context.Context, _ *eval.Call, id string) (*wire.Batch
 	return c.AskBatch(ctx, wire.Question{URL: c.URL("batches", "") + "/" + url.PathEscape(id)}, c.batch)
 }
 
-// List yields the batches of the account since a time, the newest first.
-func (c common) List(ctx context.Context, _ *eval.Call, since time.Time) iter.Seq2[*wire.BatchState, error] {
-	return c.RecentBelow(ctx, "batches", "after", since, c.batch)
+// List yields the batches of the account.
+func (c common) List(ctx context.Context, _ *eval.Call) iter.Seq2[*wire.BatchState, error] {
+	return c.ListedBelow(ctx, "batches", "after", c.batch)
 }
 
 // Replies yields the replies of a batch: those in the file of answers, and those in the file of errors.

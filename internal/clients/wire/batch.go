@@ -72,8 +72,8 @@ type Batcher interface {
 	Submit(ctx context.Context, b *OutgoingBatch) (*BatchState, error)
 	// State asks for a batch. first is a call of it, as in OutgoingBatch.
 	State(ctx context.Context, first *eval.Call, id string) (*BatchState, error)
-	// List yields the batches of the account since a time, the newest first. Replies takes those that have ended.
-	List(ctx context.Context, first *eval.Call, since time.Time) iter.Seq2[*BatchState, error]
+	// List yields the batches of the account. Replies takes those that have ended.
+	List(ctx context.Context, first *eval.Call) iter.Seq2[*BatchState, error]
 	// Replies yields the replies of a batch that has ended, in any order. After an error no more come.
 	Replies(ctx context.Context, first *eval.Call, state *BatchState) iter.Seq2[*BatchReply, error]
 	// Read reads the reply to a call.

@@ -209,14 +209,9 @@ func TimeIn(raw json.RawMessage) time.Time {
 	return t
 }
 
-// clocksDiffer is how far the clock of a service may be behind this machine's.
-const clocksDiffer = 10 * time.Minute
-
-// Recent yields the batches since a time. page returns a page of them, the newest first, and what to pass for the next one, ""
-// after the last. More than MaxPages pages are an error.
-func Recent(
-	since time.Time, page func(after string) (found []*BatchState, next string, err error),
-) iter.Seq2[*BatchState, error] {
+// Listed yields the batches of a list. page returns a page of it, and what to pass for the next one, "" after the last. More than
+// MaxPages pages are an error.
+func Listed(page func(after string) (found []*BatchState, next string, err error)) iter.Seq2[*BatchState, error] {
 	return func(yield func(*BatchState, error) bool) {
 		after := ""
 		for range MaxPages {
@@ -225,17 +220,12 @@ func Recent(
 				yield(nil, err)
 				return
 			}
-			recent := 0
 			for _, b := range found {
-				if !b.Created.IsZero() && b.Created.Before(since.Add(-clocksDiffer)) {
-					continue
-				}
-				recent++
 				if !yield(b, nil) {
 					return
 				}
 			}
-			if recent == 0 || next == "" || next == after {
+			if len(found) == 0 || next == "" || next == after {
 				return
 			}
 			after = next
@@ -244,11 +234,11 @@ func Recent(
 	}
 }
 
-// RecentBelow is Recent for a list at a path, as most vendors have it. cursor is the parameter with the last id of a page.
-func (c *Caller) RecentBelow(
-	ctx context.Context, path, cursor string, since time.Time, read func(json.RawMessage) (*BatchState, error),
+// ListedBelow is Listed for a list at a path, as most vendors have it. cursor is the parameter with the last id of a page.
+func (c *Caller) ListedBelow(
+	ctx context.Context, path, cursor string, read func(json.RawMessage) (*BatchState, error),
 ) iter.Seq2[*BatchState, error] {
-	return Recent(since, func(after string) (found []*BatchState, next string, err error) {
+	return Listed(func(after string) (found []*BatchState, next string, err error) {
 		at := c.URL(path, "") + "?limit=100"
 		if after != "" {
 			at += "&" + cursor + "=" + url.QueryEscape(after)
