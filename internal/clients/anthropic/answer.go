@@ -128,10 +128,10 @@ func readUsage(f wire.Fields) *eval.Usage {
 	var input wire.LenientInt
 	wire.TakeCount(f, &input, "input_tokens")
 	wire.TakeCount(f, &c.Written, "cache_creation_input_tokens")
-	wire.TakeDetail(f, "cache_creation", &c.Hour, "ephemeral_1h_input_tokens")
+	wire.TakeDetails(f, "cache_creation", "ephemeral_1h_input_tokens", &c.Hour)
 	wire.TakeCount(f, &c.Cached, "cache_read_input_tokens")
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
-	wire.TakeDetail(f, "output_tokens_details", &c.Reasoning, "thinking_tokens")
+	wire.TakeDetails(f, "output_tokens_details", "thinking_tokens", &c.Reasoning)
 	wire.DropZeros(f)
 	c.Input = input + c.Written + c.Cached
 	return c.Usage(known, f)

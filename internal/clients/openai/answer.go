@@ -123,7 +123,7 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	_ = wire.Read(f["id"], &a.chunk.id) // one of another type identifies nothing
 	a.model = cmp.Or(model, a.model)
 	var usage, groq wire.Fields
-	if f.Take("usage", &usage) == nil && usage == nil && wire.Read(f["x_groq"], &groq) == nil {
+	if f.Take("usage", &usage) == nil && usage == nil && f["x_groq"] != nil && wire.Read(f["x_groq"], &groq) == nil {
 		_ = groq.Take("usage", &usage) // one of another type is missing
 	}
 	if usage != nil {
@@ -221,9 +221,8 @@ func readUsage(f wire.Fields) *eval.Usage {
 	wire.TakeCount(f, &c.Input, "prompt_tokens")
 	known := wire.TakeCount(f, &c.Output, "completion_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")
-	wire.TakeDetail(f, "prompt_tokens_details", &c.Cached, "cached_tokens")
-	wire.TakeDetail(f, "prompt_tokens_details", &c.Written, "cache_write_tokens")
-	wire.TakeDetail(f, "completion_tokens_details", &c.Reasoning, "reasoning_tokens")
+	wire.TakeDetails(f, "prompt_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
+	wire.TakeDetails(f, "completion_tokens_details", "reasoning_tokens", &c.Reasoning)
 	if c.Cached == 0 {
 		wire.TakeCount(f, &c.Cached, "prompt_cache_hit_tokens")
 	}

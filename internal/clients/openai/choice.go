@@ -107,11 +107,10 @@ func (c *choice) memberOf(f wire.Fields) string {
 
 // isGiven reports whether an object has a member with a value, since some servers send objects of nulls and empty texts.
 func isGiven(raw json.RawMessage) bool {
-	var f wire.Fields
-	if wire.Read(raw, &f) != nil {
+	if wire.IsEmpty(raw) || raw[0] != '{' {
 		return !wire.IsEmpty(raw)
 	}
-	for _, value := range f {
+	for _, value := range wirejson.Members(raw) {
 		if !wire.IsEmpty(value) {
 			return true
 		}
@@ -130,13 +129,7 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 		return text, err
 	}
 	text = text || spoken
-	var refusal string
-	if err := m.Take("refusal", &refusal); err != nil {
-		return text, err
-	}
-	c.refusal.WriteString(refusal)
-	c.pieces.Grow(len(refusal))
-	if err := c.takeCalls(m); err != nil {
+	if err := cmp.Or(c.refuse(m), c.takeCalls(m)); err != nil {
 		return text, err
 	}
 	c.keep(&c.message, m)
@@ -144,6 +137,17 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 		c.pieces.Grow(len(raw))
 	}
 	return text, c.pieces.Size()
+}
+
+func (c *choice) refuse(m wire.Fields) error {
+	if m["refusal"] == nil {
+		return nil
+	}
+	var refusal string
+	err := m.Take("refusal", &refusal)
+	c.refusal.WriteString(refusal)
+	c.pieces.Grow(len(refusal))
+	return err
 }
 
 // keep adds members that are read nowhere else.
@@ -173,6 +177,9 @@ func (c *choice) more(said string, to *growing, now chunk) (text bool, err error
 
 // hear reads a spoken answer, or a piece of one.
 func (c *choice) hear(m wire.Fields) (text bool, err error) {
+	if m["audio"] == nil {
+		return false, nil
+	}
 	var f wire.Fields
 	var data, said string
 	if err := cmp.Or(m.Take("audio", &f), f.Take("data", &data), f.Take("transcript", &said)); err != nil {
@@ -202,6 +209,9 @@ func (a *audio) members() map[string]json.RawMessage {
 // think reads thoughts. Some servers send the same under two names, so only the first one counts.
 func (c *choice) think(m wire.Fields) {
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
+		if m[name] == nil {
+			continue
+		}
 		var thought string
 		if wire.Read(m[name], &thought) != nil || thought == "" {
 			continue
@@ -323,13 +333,15 @@ func thoughts(raw json.RawMessage) string {
 // takeCalls adds calls or parts of them, and the older single function_call.
 func (c *choice) takeCalls(m wire.Fields) error {
 	c.grew = nil
-	var all []wire.Fields
-	if err := m.Take("tool_calls", &all); err != nil {
-		return err
-	}
-	for _, f := range all {
-		if err := c.takeCall(f); err != nil {
+	if m["tool_calls"] != nil {
+		var all []wire.Fields
+		if err := m.Take("tool_calls", &all); err != nil {
 			return err
+		}
+		for _, f := range all {
+			if err := c.takeCall(f); err != nil {
+				return err
+			}
 		}
 	}
 	old := m["function_call"]

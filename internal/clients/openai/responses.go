@@ -259,9 +259,8 @@ func responsesUsage(f wire.Fields) *eval.Usage {
 	wire.TakeCount(f, &c.Input, "input_tokens")
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")
-	wire.TakeDetail(f, "input_tokens_details", &c.Cached, "cached_tokens")
-	wire.TakeDetail(f, "input_tokens_details", &c.Written, "cache_write_tokens")
-	wire.TakeDetail(f, "output_tokens_details", &c.Reasoning, "reasoning_tokens")
+	wire.TakeDetails(f, "input_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
+	wire.TakeDetails(f, "output_tokens_details", "reasoning_tokens", &c.Reasoning)
 	wire.DropZeros(f)
 	return c.Usage(known, f)
 }

@@ -41,16 +41,15 @@ func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	return found
 }
 
-// TakeDetail moves a number from an object in a vendor's record. The rest stays, without zeros.
-func TakeDetail(f Fields, object string, to *LenientInt, name string) {
-	var in Fields
-	if f.Take(object, &in) != nil || in == nil {
+// TakeDetails moves numbers, by pairs of names and targets, from an object in a vendor's record. The rest stays, without zeros.
+func TakeDetails(f Fields, object string, pairs ...any) {
+	if f[object] == nil {
 		return
 	}
-	TakeCount(in, to, name)
-	DropZeros(in)
-	if len(in) > 0 {
-		f[object], _ = json.Marshal(in) //nolint:errchkjson // it was decoded from JSON
+	rest, _ := ReadObject(object, f[object], pairs...) // other values are missing
+	DropZeros(rest)
+	if delete(f, object); len(rest) > 0 {
+		f[object], _ = json.Marshal(rest) //nolint:errchkjson // it was decoded from JSON
 	}
 }
 
