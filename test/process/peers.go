@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -168,11 +169,11 @@ func (b *bench) besides(r peerRow, promptfoo string) (besides, error) {
 	medians, err := inTurn(warm, b.rounds, []func() (cost, error){
 		counting(url, func() (cost, error) { return b.evalrun(dir, url, suite.args) }),
 		counting(url, func() (cost, error) { return timed(dir, nil, b.loop(suite, url, "-chat")) }),
-		counting(url, func() (cost, error) {
+		again(counting(url, func() (cost, error) {
 			return timed(dir, quiet(b.dir), []string{
 				"node", promptfoo, "eval", "--no-cache", "--no-table", "--no-progress-bar", "--no-share", "-j", strconv.Itoa(r.j),
 			})
-		}),
+		})),
 	})
 	copy(out.costs[:], medians)
 	return out, errors.Join(err, os.RemoveAll(dir))
@@ -181,16 +182,26 @@ func (b *bench) besides(r peerRow, promptfoo string) (besides, error) {
 // counting asks the server how many calls were in flight.
 func counting(url string, process func() (cost, error)) func() (cost, error) {
 	return func() (cost, error) {
-		c, err := process()
-		if err != nil {
-			return c, err
-		}
+		c, failed := process()
 		resp, err := http.Get(url + openPath)
 		if err != nil {
 			return c, err
 		}
 		defer resp.Body.Close() //nolint:errcheck // it was only read
 		_, err = fmt.Fscan(resp.Body, &c.Highest, &c.Open)
+		return c, cmp.Or(failed, err)
+	}
+}
+
+// again starts a process that has failed twice more: the log of promptfoo sometimes ends before it is written, and the process with it.
+func again(process func() (cost, error)) func() (cost, error) {
+	return func() (c cost, err error) {
+		for range 3 {
+			if c, err = process(); err == nil {
+				break
+			}
+			fmt.Fprintf(os.Stderr, "failed, and is started again: %.200s\n", err)
+		}
 		return c, err
 	}
 }
