@@ -60,7 +60,11 @@ func proxied(t *testing.T, protocol eval.ProtocolName, handle http.HandlerFunc) 
 }
 
 func open(p *proxy.Proxy) (trial *proxy.Trial, env map[string]string) {
-	trial = p.Open(proxy.Config{ID: "t", Services: []string{"s"}})
+	return openWith(p, proxy.Config{ID: "t", Services: []string{"s"}})
+}
+
+func openWith(p *proxy.Proxy, config proxy.Config) (trial *proxy.Trial, env map[string]string) {
+	trial = p.Open(config)
 	env = map[string]string{}
 	for _, one := range trial.Env() {
 		name, value, _ := strings.Cut(one, "=")
@@ -311,6 +315,24 @@ func TestStreamsPassAsTheyCome(t *testing.T) {
 	expect.Same(t, "tokens", made[1].Usage.TotalTokens, 7)
 	if made[1].Timing.FirstTokenMs == 0 {
 		t.Error("got no time of the first token, want one")
+	}
+}
+
+// A key that a service sends back is not in the record of the program's calls.
+func TestKeysAreMaskedInTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
+		p, _ := proxied(t, eval.OpenAI, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":{"message":"not the key `+key+`"},"choices":[]}`)
+		})
+		trial, env := openWith(p, proxy.Config{ID: "t", Services: []string{"s"}, Keep: true})
+		_, _ = post(t, env["OPENAI_BASE_URL"]+"/chat/completions", env["OPENAI_API_KEY"], `{"model":"m"}`)
+		trial.Close()
+		for _, one := range trial.Exchanges() {
+			expect.Same(t, "the reply", string(one.Reply), `{"error":{"message":"not the key [key]"},"choices":[]}`)
+		}
+		expect.Same(t, "exchanges", len(trial.Exchanges()), 1)
 	}
 }
 

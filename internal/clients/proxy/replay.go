@@ -34,14 +34,18 @@ func (t *Trial) keep(x *exchange) *eval.ModelExchange {
 	return one
 }
 
-// fill takes down the reply that the program has got.
+// fill takes down the reply that the program has got, without the key, should the service have sent it back.
 func (x *exchange) fill(to *eval.ModelExchange) {
 	switch {
 	case to == nil || x.cut && x.failed != nil:
 	case x.refused != nil:
 		to.Type, to.Reply, to.Status = x.refused.Header.Get("Content-Type"), x.said, x.refused.StatusCode
 	case x.passing && x.came.Len() <= wire.MaxResponseBytes:
-		to.Type, to.Reply, to.Status = x.header.Get("Content-Type"), bytes.Clone(x.came.Bytes()), x.status
+		reply := x.came.String()
+		if x.to.Line != nil { // where there is a service
+			reply = x.to.Line.Secrets().OutOfText(reply)
+		}
+		to.Type, to.Reply, to.Status = x.header.Get("Content-Type"), []byte(reply), x.status
 	}
 }
 
