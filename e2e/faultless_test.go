@@ -52,7 +52,7 @@ func (b *tab) faultless(page string, width int64) {
 	b.scheme("light")
 }
 
-// finds holds that axe-core finds nothing by rules of which at least some have something to look at.
+// finds wants axe-core to report no violation, and `least` rules or more to have had something to check.
 func (b *tab) finds(page string, width int64, least int, rules string) {
 	b.t.Helper()
 	for _, problem := range evaluate[[]string](b, fmt.Sprintf(`axe.run({resultTypes: ['violations'], %s}).then(`+

@@ -26,7 +26,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/forgetest"
 )
 
-// ciRunner runs the steps of actions as a job of GitHub does: each script in a shell of its own, with what earlier ones left in its
+// ciRunner runs the steps of actions as a job of GitHub does: each script in its own shell, with what earlier ones left in its
 // environment. Of the actions that others wrote it knows what they are for: files are kept and fetched in a folder.
 type ciRunner struct {
 	t     *testing.T
