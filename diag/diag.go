@@ -61,8 +61,8 @@ type Diagnostic struct {
 	Private bool
 }
 
-// MaxItems is how many diagnostics a list keeps. More are of no use to a reader, and a hostile file makes millions.
-const MaxItems = 10_000
+// maxItems is how many diagnostics a list keeps. More are of no use to a reader, and a hostile file makes millions.
+const maxItems = 10_000
 
 // List collects diagnostics. The zero List is ready to use.
 type List struct {
@@ -119,7 +119,7 @@ func (l *List) Add(d Diagnostic) {
 	if l.seen == nil {
 		l.seen = map[Diagnostic]bool{}
 	}
-	if l.seen[d] || len(l.items) >= MaxItems {
+	if l.seen[d] || len(l.items) >= maxItems {
 		return
 	}
 	l.seen[d] = true

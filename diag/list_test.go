@@ -272,12 +272,12 @@ func TestRowsWithTheSameProblemAreOneItem(t *testing.T) {
 	}
 
 	l = List{}
-	for i := range MaxItems {
+	for i := range maxItems {
 		l.Errorf(at(i), "", "problem")
 	}
 	l.AddRow(typo, at(2))
 	l.AddRow(typo, at(3))
-	expect.Same(t, "items of a full list", l.Len(), MaxItems)
+	expect.Same(t, "items of a full list", l.Len(), maxItems)
 	expect.Same(t, "the first of a full list", l.Sorted()[0].Message, "problem")
 }
 

@@ -41,7 +41,7 @@ func (j *Judgement) Take(r *Response) {
 	j.Usage = r.Usage
 	j.BlockReason = r.PromptBlock()
 	if len(r.Candidates) > 0 {
-		_, j.Reply = CutThoughts(r.Candidates[0].Text)
+		_, j.Reply = cutThoughts(r.Candidates[0].Text)
 		j.FinishReason = r.Candidates[0].FinishReason
 	}
 	j.Reply = j.Reply[:min(len(j.Reply), maxJudgeReply)]

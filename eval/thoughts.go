@@ -9,9 +9,9 @@ import (
 // first mark, which is a part of their prompt.
 var thinking = regexp.MustCompile(`(?s)^\s*(?:<(think|thinking|thought|reasoning)>)?(.*?)</(think|thinking|thought|reasoning)>\s*`)
 
-// CutThoughts separates what a model thought, between marks such as <think> at the beginning of its text, from the rest. Without the
+// cutThoughts separates what a model thought, between marks such as <think> at the beginning of its text, from the rest. Without the
 // last mark all of it is the rest.
-func CutThoughts(text string) (thought, rest string) {
+func cutThoughts(text string) (thought, rest string) {
 	if !strings.Contains(text, "</") {
 		return "", text
 	}
@@ -38,7 +38,7 @@ func (r *Response) WithoutThoughts() *Response {
 }
 
 func (c Candidate) withoutThoughts() Candidate {
-	thought, rest := CutThoughts(c.Text)
+	thought, rest := cutThoughts(c.Text)
 	if rest == c.Text {
 		return c
 	}

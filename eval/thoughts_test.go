@@ -19,7 +19,7 @@ func TestThoughtsInATextAreNoAnswer(t *testing.T) {
 		"a </b> c":                                {"", "a </b> c"},
 		"<think>a</think>b</think>c":              {"a", "b</think>c"},
 	} {
-		thought, rest := CutThoughts(text)
+		thought, rest := cutThoughts(text)
 		expect.Same(t, text, [2]string{thought, rest}, want)
 	}
 	call := CallPiece{&FunctionCall{Name: "f"}}

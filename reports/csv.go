@@ -23,9 +23,9 @@ const maxCell = 32_767
 // byteOrderMark makes spreadsheets read the file as UTF-8.
 const byteOrderMark = "\ufeff"
 
-// CSV writes one trial a line for spreadsheets (RFC 4180), in the order of the plan, with a column `metric NAME` for each named
+// writeCSV writes one trial a line for spreadsheets (RFC 4180), in the order of the plan, with a column `metric NAME` for each named
 // scorer and derived metric. A text that looks like a formula begins with an apostrophe; long ones are cut.
-func CSV(w io.Writer, d *journal.Document, _ Options) error {
+func writeCSV(w io.Writer, d *journal.Document, _ Options) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return err
 	}

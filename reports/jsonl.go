@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// JSONLines writes one trial per line, in plan order. Each line says whether its answer comes from the emulator.
-func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
+// writeJSONLines writes one trial per line, in plan order. Each line says whether its answer comes from the emulator.
+func writeJSONLines(w io.Writer, d *journal.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	for line, err := range d.Lines() {
 		if err != nil {

@@ -383,14 +383,14 @@ func (j *junit) acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkippe
 }
 
 // JUnit writes a testsuite per suite and arm, with a testcase per case and per broken rule that no failed case shows. Its
-// counts are summary.cases of the JSON report.
+// counts are summary.cases of the writeJSON report.
 func JUnit(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(string, string) bool { return false })
 }
 
-// JUnitGate is JUnit, but on an arm whose rules all hold, unpassed cases are skipped: CI systems turn red for one failed case,
+// writeJUnitGate is JUnit, but on an arm whose rules all hold, unpassed cases are skipped: CI systems turn red for one failed case,
 // and a gate may accept some.
-func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
+func writeJUnitGate(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(suite, arm string) bool { return accepted(d, suite, arm) })
 }
 

@@ -49,19 +49,19 @@ func Formats() []Format {
 			Name: "table", Write: Table,
 			Summary: "for people: suites, failures by reason, what to run next, how it ended; with -v arms and cases",
 		},
-		{Name: "json", Write: JSON, Summary: "for programs: everything in one JSON object"},
-		{Name: "jsonl", Write: JSONLines, Summary: "for programs: one trial a line"},
+		{Name: "json", Write: writeJSON, Summary: "for programs: everything in one JSON object"},
+		{Name: "jsonl", Write: writeJSONLines, Summary: "for programs: one trial a line"},
 		{Name: "junit", Write: JUnit, Ending: "xml", Guard: true, Summary: "for continuous integration: JUnit XML"},
 		{
-			Name: "junit-gate", Write: JUnitGate, Guard: true,
+			Name: "junit-gate", Write: writeJUnitGate, Guard: true,
 			Summary: "the same, where cases that the gate accepts are skipped instead of failed",
 		},
 		{
 			Name: "markdown", Write: Markdown, Ending: "md", Guard: true,
 			Summary: "for a pull request or a step summary: how it ended, arms, what failed",
 		},
-		{Name: "github", Write: GitHub, Summary: "for GitHub Actions: annotations at the suite's lines"},
-		{Name: "csv", Write: CSV, Guard: true, Summary: "for spreadsheets: one trial a line"},
+		{Name: "github", Write: writeGitHub, Summary: "for GitHub Actions: annotations at the suite's lines"},
+		{Name: "csv", Write: writeCSV, Guard: true, Summary: "for spreadsheets: one trial a line"},
 		{Name: "html", Write: HTML, Summary: "for people: one page for the browser, which needs no network"},
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Head is the commit and branch that a folder has checked out. It is zero for a folder without a
+// head is the commit and branch that a folder has checked out. It is zero for a folder without a
 // repository, and when the repository's files cannot be read.
-type Head struct {
+type head struct {
 	Commit string // in hexadecimal digits; "" before the first commit
 	Branch string // "" for a commit without a branch
 }
@@ -22,10 +22,10 @@ const Repository = ".git"
 
 // HeadOf returns the head of the nearest repository at or above a folder. It reads the files of the repository itself: git
 // could start programs that the repository names (hooks, a file system monitor), and need not be installed.
-func HeadOf(dir string) Head {
+func HeadOf(dir string) head {
 	top := Checkout(dir)
 	if top == "" {
-		return Head{}
+		return head{}
 	}
 	at := filepath.Join(top, Repository)
 	info, err := os.Stat(at)
@@ -46,24 +46,24 @@ func Checkout(dir string) string {
 }
 
 // readGit reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.
-func readGit(at string, isFolder bool) Head {
+func readGit(at string, isFolder bool) head {
 	if !isFolder {
 		to, ok := strings.CutPrefix(firstLine(at), "gitdir: ")
 		if !ok {
-			return Head{}
+			return head{}
 		}
 		at = below(filepath.Dir(at), to)
 	}
 	line := firstLine(filepath.Join(at, "HEAD"))
 	ref, symbolic := strings.CutPrefix(line, "ref: ")
 	if !symbolic {
-		return Head{Commit: commit(line)}
+		return head{Commit: commit(line)}
 	}
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok || !filepath.IsLocal(filepath.FromSlash(ref)) || !plain(branch) || branch == unknown {
-		return Head{}
+		return head{}
 	}
-	return Head{Commit: resolve(at, ref), Branch: branch}
+	return head{Commit: resolve(at, ref), Branch: branch}
 }
 
 // unknown is the branch that a repository names whose references are in files of another form.

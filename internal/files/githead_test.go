@@ -30,32 +30,32 @@ func TestTheCheckedOutCommitIsRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string
 		at    string
-		want  Head
+		want  head
 	}{
 		"a branch": {map[string]string{
 			".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": one + "\n",
-		}, "", Head{one, "main"}},
-		"a folder below it": {map[string]string{".git/HEAD": one, "a/b/c": ""}, "a/b", Head{one, ""}},
+		}, "", head{one, "main"}},
+		"a folder below it": {map[string]string{".git/HEAD": one, "a/b/c": ""}, "a/b", head{one, ""}},
 		"a packed branch": {map[string]string{
 			".git/HEAD":        "ref: refs/heads/a/b\n",
 			".git/packed-refs": "# pack-refs with: peeled\n" + two + " refs/heads/a\n" + one + " refs/heads/a/b\n",
-		}, "", Head{one, "a/b"}},
+		}, "", head{one, "a/b"}},
 		"a loose one wins": {map[string]string{
 			".git/HEAD": "ref: refs/heads/a", ".git/refs/heads/a": two, ".git/packed-refs": one + " refs/heads/a\n",
-		}, "", Head{two, "a"}},
-		"no commit yet":        {map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, "", Head{"", "main"}},
-		"another form of refs": {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, "", Head{}},
+		}, "", head{two, "a"}},
+		"no commit yet":        {map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, "", head{"", "main"}},
+		"another form of refs": {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, "", head{}},
 		"a worktree": {map[string]string{
 			"tree/.git":                          "gitdir: ../repo/.git/worktrees/tree\n",
 			"repo/.git/worktrees/tree/HEAD":      "ref: refs/heads/topic\n",
 			"repo/.git/worktrees/tree/commondir": "../..\n",
 			"repo/.git/refs/heads/topic":         one + "\n",
-		}, "tree", Head{one, "topic"}},
-		"a reference that leads out": {map[string]string{".git/HEAD": "ref: refs/heads/../../../secret\n", "secret": one}, "", Head{}},
-		"a name with an escape":      {map[string]string{".git/HEAD": "ref: refs/heads/a\x1b[31m\n"}, "", Head{}},
-		"no name of a commit":        {map[string]string{".git/HEAD": strings.Repeat("x", 40)}, "", Head{}},
-		"a file that says nothing":   {map[string]string{".git": "nothing"}, "", Head{}},
-		"an empty folder":            {map[string]string{".git/x": ""}, "", Head{}},
+		}, "tree", head{one, "topic"}},
+		"a reference that leads out": {map[string]string{".git/HEAD": "ref: refs/heads/../../../secret\n", "secret": one}, "", head{}},
+		"a name with an escape":      {map[string]string{".git/HEAD": "ref: refs/heads/a\x1b[31m\n"}, "", head{}},
+		"no name of a commit":        {map[string]string{".git/HEAD": strings.Repeat("x", 40)}, "", head{}},
+		"a file that says nothing":   {map[string]string{".git": "nothing"}, "", head{}},
+		"an empty folder":            {map[string]string{".git/x": ""}, "", head{}},
 	} {
 		dir := gitFolder(t, test.files)
 		if got := HeadOf(filepath.Join(dir, filepath.FromSlash(test.at))); got != test.want {
@@ -66,7 +66,7 @@ func TestTheCheckedOutCommitIsRead(t *testing.T) {
 
 func TestAFolderWithoutARepositoryHasNoHead(t *testing.T) {
 	t.Parallel()
-	if got := HeadOf(t.TempDir()); got != (Head{}) {
+	if got := HeadOf(t.TempDir()); got != (head{}) {
 		t.Errorf("got %+v, want nothing", got)
 	}
 }

@@ -24,10 +24,10 @@ type Within struct {
 
 // Reasons of a Refusal.
 var (
-	ErrOutside = errors.New("it is outside of")
-	ErrHidden  = errors.New("its name, or that of a folder on the way, begins with a dot")
-	ErrKey     = errors.New("it has the name of a key (*.pem, id_*)")
-	ErrLink    = errors.New("it is a link, or a folder on the way is")
+	errOutside = errors.New("it is outside of")
+	errHidden  = errors.New("its name, or that of a folder on the way, begins with a dot")
+	errKey     = errors.New("it has the name of a key (*.pem, id_*)")
+	errLink    = errors.New("it is a link, or a folder on the way is")
 )
 
 // Refusal is the error of a file that a suite may not read.
@@ -51,7 +51,7 @@ type follower interface {
 func (w Within) find(op, name string) (string, error) {
 	full := path.Join(w.At, name)
 	if path.IsAbs(name) || !fs.ValidPath(full) {
-		why, more := ErrOutside, " "+w.Of
+		why, more := errOutside, " "+w.Of
 		if w.Copies {
 			why, more = fs.ErrNotExist, ""
 		}
@@ -72,7 +72,7 @@ func (w Within) find(op, name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist): // what is opened next says so
 		return full, nil
 	case w.Untrusted && (err == nil && to != full || errors.Is(err, errEscapes) || errors.Is(err, errTooManyLinks)):
-		return "", w.refuse(op, name, ErrLink, "")
+		return "", w.refuse(op, name, errLink, "")
 	case err != nil:
 		return "", &fs.PathError{Op: op, Path: name, Err: cause(err)}
 	}
@@ -113,11 +113,11 @@ func (w Within) secret(full string) error {
 	}
 	for _, element := range rest {
 		if strings.HasPrefix(element, ".") && element != "." {
-			return ErrHidden
+			return errHidden
 		}
 	}
 	if len(rest) > 0 && isKey(rest[len(rest)-1]) {
-		return ErrKey
+		return errKey
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (w Within) Lstat(name string) (fs.FileInfo, error) {
 	if full := path.Join(w.At, name); fs.ValidPath(full) {
 		return fs.Lstat(w.Project, full)
 	}
-	return nil, w.refuse("lstat", name, ErrOutside, " "+w.Of)
+	return nil, w.refuse("lstat", name, errOutside, " "+w.Of)
 }
 
 // ReadLink implements fs.ReadLinkFS.
@@ -158,7 +158,7 @@ func (w Within) ReadLink(name string) (string, error) {
 	if full := path.Join(w.At, name); fs.ValidPath(full) {
 		return fs.ReadLink(w.Project, full)
 	}
-	return "", w.refuse("readlink", name, ErrOutside, " "+w.Of)
+	return "", w.refuse("readlink", name, errOutside, " "+w.Of)
 }
 
 // ReadDir lists the files of a folder that may be read.

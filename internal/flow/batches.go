@@ -400,8 +400,8 @@ func (b *Batches) fails(in *incoming, err error) {
 	}
 }
 
-// BatchesLeft is what the batches of a run still need.
-type BatchesLeft struct {
+// batchesLeft is what the batches of a run still need.
+type batchesLeft struct {
 	Calls, Batches int       // that have no reply yet
 	Unanswered     int       // calls of batches that are over, without an answer for a reason that may pass
 	Due            time.Time // when the last of the batches is over at the latest
@@ -412,7 +412,7 @@ const completion = 24 * time.Hour
 
 // Finish ends the work of a process. If it is whole, all results that use replies are in the run file, and Finish notes which
 // batches are collected.
-func (b *Batches) Finish(whole bool) (left BatchesLeft, err error) {
+func (b *Batches) Finish(whole bool) (left batchesLeft, err error) {
 	for _, in := range b.open {
 		left.Unanswered += in.passing
 		if !in.whole {

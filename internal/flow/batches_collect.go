@@ -64,7 +64,7 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 		return fmt.Errorf("the batch %s of the service `%s` is open, and the run does not send batches there any more", in.ID, in.Service)
 	}
 	var state *wire.BatchState
-	err := Repeat(ctx, b.cfg.Retry, func(ctx context.Context) (err error) {
+	err := repeat(ctx, b.cfg.Retry, func(ctx context.Context) (err error) {
 		state, err = service.State(ctx, in.first, in.ID)
 		return err
 	})

@@ -68,7 +68,7 @@ func (b *Batches) attempt(ctx context.Context, out *outgoing) (in *incoming, why
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(out.lines, 0, out.size)), nil },
 	}
 	unclear := false
-	why = Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
+	why = repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
 		state, err := service.Submit(ctx, batch)
 		if err == nil {
 			in.ID = state.ID
@@ -198,7 +198,7 @@ func (b *Batches) lose(in *incoming) error {
 // the one and have not ended.
 func (b *Batches) look(ctx context.Context, service *BatchService, in *incoming) (id string, candidates int, err error) {
 	began, _ := time.Parse(time.RFC3339Nano, in.At) // as it was written
-	err = Repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
+	err = repeat(ctx, b.cfg.Retry, func(ctx context.Context) error {
 		id, candidates = "", 0
 		for state, err := range service.List(ctx, in.first) { // neither its order nor its clock is relied on
 			switch {

@@ -55,8 +55,8 @@ func (l *Limiter) Came(call *eval.Call, reserved rates.Amount, usage *eval.Usage
 	})
 }
 
-// Repeat makes an attempt that is no call of a model, such as submitting a batch, and repeats it after transient failures.
-func Repeat(ctx context.Context, p RetryPolicy, once func(context.Context) error) error {
+// repeat makes an attempt that is no call of a model, such as submitting a batch, and repeats it after transient failures.
+func repeat(ctx context.Context, p RetryPolicy, once func(context.Context) error) error {
 	r := &retry{policy: p, quota: quotaSize}
 	return r.do(ctx, &attempt{method: describe, timing: &eval.Timing{}, send: once})
 }

@@ -37,11 +37,11 @@ type BestOutlook struct {
 	Needs  int     `json:"needs"` // units below which there is no ranking
 	Within float64 `json:"within,omitempty"`
 	// Rows are the units that show that the arm is within the margin of the best, if all arms are alike.
-	Rows []BestRow `json:"rows,omitempty"`
+	Rows []bestRow `json:"rows,omitempty"`
 }
 
-// BestRow is the number of units needed where two arms differ in this share of the cases.
-type BestRow struct {
+// bestRow is the number of units needed where two arms differ in this share of the cases.
+type bestRow struct {
 	Flips  float64 `json:"flips"`
 	Needed int     `json:"needed"`
 }
@@ -113,7 +113,7 @@ func bestOutlook(s *compare.Side, rule *eval.BestRule, arms int) BestOutlook {
 	if rule.Within > 0 {
 		for _, flips := range []float64{0.05, 0.1, 0.2} {
 			counted := p.Single && slices.Contains([]string{eval.MetricPass, eval.MetricBlocked}, rule.Metric)
-			o.Rows = append(o.Rows, BestRow{flips, compare.CasesWithin(arms, rule.Within, rule.Alpha, flips, counted)})
+			o.Rows = append(o.Rows, bestRow{flips, compare.CasesWithin(arms, rule.Within, rule.Alpha, flips, counted)})
 		}
 	}
 	return o

@@ -27,7 +27,7 @@ type Overview struct {
 	Totals  totals       `json:"summary"`
 	Arms    []armFigures `json:"arms"`
 	// FailingTags are tags whose cases fail out of proportion, at most three.
-	FailingTags []FailingTag `json:"failingTags,omitempty"`
+	FailingTags []failingTag `json:"failingTags,omitempty"`
 	// Gate is nil if no gate was applied. Then NotApplied says so.
 	Gate       *journal.Gate `json:"gate"`
 	NotApplied string        `json:"noVerdict,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// FailingTag is a tag whose cases fail out of proportion, on the arm where this is least likely to be chance.
-type FailingTag struct {
+// failingTag is a tag whose cases fail out of proportion, on the arm where this is least likely to be chance.
+type failingTag struct {
 	Tag          string  `json:"tag"`
 	Suite        string  `json:"suite"`
 	Arm          string  `json:"arm"`
@@ -37,7 +37,7 @@ const (
 )
 
 // FailingTags finds the tags whose cases fail out of proportion, least likely first. Cases in quarantine do not count.
-func FailingTags(d *journal.Document) []FailingTag {
+func FailingTags(d *journal.Document) []failingTag {
 	if d.Running || d.Summary.Counts.Fail == 0 || d.Len() > mostTagged {
 		return nil
 	}
@@ -45,7 +45,7 @@ func FailingTags(d *journal.Document) []FailingTag {
 	if err != nil {
 		return nil // the failures say so
 	}
-	var found []FailingTag
+	var found []failingTag
 	tests := 0
 	for arm, counts := range arms {
 		for tag, c := range counts.byTag {
@@ -56,16 +56,16 @@ func FailingTags(d *journal.Document) []FailingTag {
 			tests++
 			_, p := stats.FisherExact(others.of-others.failed, others.of, c.of-c.failed, c.of)
 			if c.failed*others.of >= tagFactor*others.failed*c.of {
-				found = append(found, FailingTag{tag, arm[0], arm[1], c.failed, c.of, others.failed, others.of, p, 0})
+				found = append(found, failingTag{tag, arm[0], arm[1], c.failed, c.of, others.failed, others.of, p, 0})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b FailingTag) int {
+	slices.SortFunc(found, func(a, b failingTag) int {
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Arm, b.Arm))
 	})
-	var out []FailingTag
+	var out []failingTag
 	for _, one := range found {
-		at := slices.IndexFunc(out, func(o FailingTag) bool { return o.Suite == one.Suite && o.Tag == one.Tag })
+		at := slices.IndexFunc(out, func(o failingTag) bool { return o.Suite == one.Suite && o.Tag == one.Tag })
 		switch one.P *= float64(tests); {
 		case one.P > maxTagP:
 		case at >= 0:
@@ -78,7 +78,7 @@ func FailingTags(d *journal.Document) []FailingTag {
 }
 
 // String is the tag in words.
-func (f FailingTag) String() string {
+func (f failingTag) String() string {
 	where := f.Arm
 	if f.MoreArms > 0 {
 		where += " and " + diag.Count(f.MoreArms, "more arm")

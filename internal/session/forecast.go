@@ -217,7 +217,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 
 // NewForecast estimates a plan within limits. prices and batches may be nil. Without a counter it estimates tokens.
 func NewForecast(
-	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.PriceList, counter runner.TokenCounter, batches BatchBounds,
+	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *eval.PriceList, counter runner.TokenCounter, batches batchBounds,
 ) (*Forecast, error) {
 	s := &forecaster{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},

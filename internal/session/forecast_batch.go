@@ -23,13 +23,13 @@ type BatchForecast struct {
 	Rounds     int            `json:"rounds"`
 	MostRounds int            `json:"mostRounds"` // with all steps of tool loops
 	MostTime   time.Duration  `json:"mostTimeNs"`
-	Models     []BatchedModel `json:"models"`
+	Models     []batchedModel `json:"models"`
 	// SamePrice are the models that have a price, but none in batches.
 	SamePrice []string `json:"samePrice,omitempty"`
 }
 
-// BatchedModel is the share of a model.
-type BatchedModel struct {
+// batchedModel is the share of a model.
+type batchedModel struct {
 	Service   string `json:"service,omitempty"` // "" for the unnamed one
 	Model     string `json:"model"`
 	Calls     int    `json:"calls"` // at least, as the next two
@@ -37,11 +37,11 @@ type BatchedModel struct {
 	MostCalls int    `json:"mostCalls"` // without retries
 }
 
-// BatchBounds returns the most that a service takes in one batch; ok is false if its calls do not come by batch.
-type BatchBounds func(service string) (bounds wire.BatchBounds, ok bool)
+// batchBounds returns the most that a service takes in one batch; ok is false if its calls do not come by batch.
+type batchBounds func(service string) (bounds wire.BatchBounds, ok bool)
 
 // Batching returns the bounds of the services whose calls come by batch.
-func (j *Job) Batching() BatchBounds {
+func (j *Job) Batching() batchBounds {
 	return func(service string) (wire.BatchBounds, bool) {
 		of := &contact{NamedService: &suite.NamedService{Protocol: eval.Generative}}
 		if named := j.Settings.Services[service]; named != nil {
@@ -62,7 +62,7 @@ func (j *Job) Batching() BatchBounds {
 
 // batchForecaster adds up what goes into batches.
 type batchForecaster struct {
-	of     BatchBounds
+	of     batchBounds
 	prices *eval.PriceList
 	known  map[string]*wire.BatchBounds // by service; nil for one without batches
 	loads  map[runner.ModelRef]*batchLoad
@@ -121,13 +121,13 @@ func (b *batchForecaster) whole() *BatchForecast {
 	for to, l := range b.loads {
 		bounds := b.known[to.Service]
 		batches := max(l.rounds, (l.calls+bounds.Items-1)/bounds.Items, int((l.bytes+bounds.Bytes-1)/bounds.Bytes))
-		b.Models = append(b.Models, BatchedModel{to.Service, to.Model, l.calls, batches, l.mostCalls})
+		b.Models = append(b.Models, batchedModel{to.Service, to.Model, l.calls, batches, l.mostCalls})
 		if b.prices.Knows(to.Model) && !b.prices.KnowsBatch(to.Model) && !slices.Contains(b.SamePrice, to.Model) {
 			b.SamePrice = append(b.SamePrice, to.Model)
 		}
 	}
 	slices.Sort(b.SamePrice)
-	slices.SortFunc(b.Models, func(x, y BatchedModel) int {
+	slices.SortFunc(b.Models, func(x, y batchedModel) int {
 		return cmp.Or(cmp.Compare(x.Service, y.Service), cmp.Compare(x.Model, y.Model))
 	})
 	b.MostTime = time.Duration(b.MostRounds) * batchTime

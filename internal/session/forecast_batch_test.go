@@ -27,7 +27,7 @@ func TestForecastCutsCallsIntoBatches(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, name, f.Batch, &BatchForecast{
 			LeastCost: f.LeastCost / 2, MostCost: f.MostCost / 2, Rounds: 1, MostRounds: 1, MostTime: 24 * time.Hour,
-			Models: []BatchedModel{{Model: "svc-pro", Calls: 12, Batches: test.batches, MostCalls: 12}},
+			Models: []batchedModel{{Model: "svc-pro", Calls: 12, Batches: test.batches, MostCalls: 12}},
 		}, near)
 	}
 	none := func(string) (wire.BatchBounds, bool) { return wire.BatchBounds{}, false }

@@ -92,28 +92,28 @@ func (f *Options) ready(name string, services []*suite.NamedService) (protocol e
 	return "", false
 }
 
-// Proxied is a program outside of suites that calls services by way of the proxy.
-type Proxied struct {
+// proxied is a program outside of suites that calls services by way of the proxy.
+type proxied struct {
 	*proxy.Trial
 	session *Session
 	of      *runner.Planned
 }
 
 // Proxy lets a program make calls until it is closed. The job is one of LoadProxy.
-func (s *Session) Proxy(ctx context.Context) (*Proxied, error) {
+func (s *Session) Proxy(ctx context.Context) (*proxied, error) {
 	plan, err := s.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for t := range plan.Trials() {
 		trial, err := s.models.open(t.Program(), &eval.Call{TrialID: t.ID})
-		return &Proxied{trial, s, t}, err
+		return &proxied{trial, s, t}, err
 	}
 	return nil, eval.Incomplete("the flags select nothing")
 }
 
 // Environ is the environment of the program: that of evalrun, with the addresses of the proxy and a token in place of the keys.
-func (p *Proxied) Environ() []string {
+func (p *proxied) Environ() []string {
 	keys := p.session.KeyVariables()
 	env := slices.DeleteFunc(os.Environ(), func(one string) bool {
 		name, _, _ := strings.Cut(one, "=")
@@ -145,7 +145,7 @@ type Account struct {
 }
 
 // Close ends the calls of the program, keeps them where the options say so, and returns their account.
-func (p *Proxied) Close() (*Account, error) {
+func (p *proxied) Close() (*Account, error) {
 	made := p.Trial.Close()
 	all := p.session.tally(made)
 	_, all.Limit = p.Limit()

@@ -96,10 +96,10 @@ func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64
 	return z, normalCDF(-z)
 }
 
-// TangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
+// tangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
 // at most margin. Small, it supports the flag beyond_margin. Bad input: 1.
 // Source: as Tango.
-func TangoBeyond(n, gained, regressed int, margin float64) float64 {
+func tangoBeyond(n, gained, regressed int, margin float64) float64 {
 	if !tangoTestable(n, gained, regressed, margin) {
 		return 1
 	}

@@ -38,7 +38,7 @@ func TestACaseThatTurnsForTheWorseNeverHelps(t *testing.T) {
 	of := func(n, g, r int, margin float64) ingredients {
 		_, ni := TangoNonInferiority(n, g, r, margin)
 		m := NewMcNemar(r, g)
-		return ingredients{ni, TangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, logE(n, g, r, margin)}
+		return ingredients{ni, tangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, logE(n, g, r, margin)}
 	}
 	const e = 1e-12
 	tables(30, func(n, g, r int) {
@@ -218,7 +218,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 	}
 	two := func(a, b float64) []float64 { return []float64{a, b} }
 	for _, a := range samples {
-		see("one sample", NewSample(a), Holm(a), BenjaminiHochberg(a))
+		see("one sample", newSample(a), Holm(a), BenjaminiHochberg(a))
 		for _, p := range parameters {
 			see(fmt.Sprint(a, p), NonInferiorityT(a, p), Gaffke(a, -1, p), GaffkeNonInferiority(a, -1, p))
 		}
@@ -230,7 +230,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 				z, ni := TangoNonInferiority(n, x, n-x, p)
 				z0, ni0 := TangoNonInferiority(n, 0, x, p)
 				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
-				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), TangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
+				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), tangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
 					MDE(n, p, 0.8, p), sampleSize(p, 0.8, 0.1, p, 0),
 					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), minCasesWithoutFlip(p, p))
 			}

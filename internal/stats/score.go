@@ -11,11 +11,11 @@ type sample struct {
 	Skewness float64 // g1 = m3/m2^1.5, moments with N; 0 for constant units
 }
 
-// NewSample summarises d. Values that differ by rounding only (1e-12 of the largest) count
+// newSample summarises d. Values that differ by rounding only (1e-12 of the largest) count
 // as constant: a standard error made of rounding would prove anything. NaN,
 // infinities and sizes above 1e100 are not data: they are left out, and N counts the others.
 // Source: the usual estimators; g1 as in Joanes & Gill, The Statistician 47, 1998.
-func NewSample(d []float64) sample {
+func newSample(d []float64) sample {
 	var s sample
 	lo := math.Inf(1)
 	hi := math.Inf(-1)
@@ -64,14 +64,14 @@ func tTails(estimate, se, df float64) (t, worse, better, twoSided float64) {
 // of 0: t = 0 and every p = 1.
 // Source: Student 1908.
 func PairedT(d []float64) (t, worse, better, twoSided float64) {
-	s := NewSample(d)
+	s := newSample(d)
 	return tTails(s.Mean, s.SE, float64(s.N-1))
 }
 
 // NonInferiorityT is the p value of the hypothesis that the mean difference is -margin or less. Fewer than two units or
 // a standard error of 0: 1. It holds where UseT says so.
 func NonInferiorityT(d []float64, margin float64) float64 {
-	s := NewSample(d)
+	s := newSample(d)
 	_, _, better, _ := tTails(s.Mean+margin, s.SE, float64(s.N-1))
 	return better
 }
@@ -80,7 +80,7 @@ func NonInferiorityT(d []float64, margin float64) float64 {
 // losses the data have hardly shown. Fewer than two units or a standard error of 0: 1. Source: Hall, JRSS B 54, 1992,
 // the monotone transformation; section C, "where the t rule misses it".
 func NonInferiorityHall(d []float64, margin float64) float64 {
-	s := NewSample(d)
+	s := newSample(d)
 	if !(s.SE > 0) {
 		return 1
 	}
@@ -100,6 +100,6 @@ func skewnessCases(g1 float64) float64 { return 28 + 25*g1*g1 }
 // error above 0. Otherwise Gaffke decides; with a standard error of 0 and 28 units t would
 // pass 24 % of true 5-point losses.
 func UseT(d []float64) bool {
-	s := NewSample(d)
+	s := newSample(d)
 	return s.SE > 0 && float64(s.N) >= skewnessCases(s.Skewness)
 }

@@ -26,7 +26,7 @@ func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
 	}
 	return map[string]func(*testing.T, json.RawMessage){
 		"paired_t": each(func(t *testing.T, v score) {
-			s := NewSample(v.D)
+			s := newSample(v.D)
 			near(t, "mean", s.Mean, v.Mean)
 			near(t, "se", s.SE, v.SE)
 			near(t, "df", float64(s.N-1), v.DF)
@@ -38,7 +38,7 @@ func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
 			near(t, "non-inferiority", NonInferiorityT(v.D, v.Margin), v.NonInferior)
 		}),
 		"skewness_rule": each(func(t *testing.T, v skewness) {
-			s := NewSample(v.D)
+			s := newSample(v.D)
 			near(t, "g1", s.Skewness, v.G1)
 			near(t, "required", skewnessCases(s.Skewness), v.Required)
 			if useT := UseT(v.D); s.N != v.N || useT != (v.Use == "t") {

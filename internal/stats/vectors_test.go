@@ -173,7 +173,7 @@ type gateVector struct {
 func checkGate(t *testing.T, v gateVector) {
 	_, ni := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
 	m := NewMcNemar(v.Regressed, v.Gained)
-	beyond := TangoBeyond(v.N, v.Gained, v.Regressed, v.Margin)
+	beyond := tangoBeyond(v.N, v.Gained, v.Regressed, v.Margin)
 	near(t, "non-inferiority", ni, v.NonInferior)
 	near(t, "worse", m.MidWorse, v.Worse)
 	near(t, "better", m.MidBetter, v.Better)

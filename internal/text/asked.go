@@ -9,21 +9,21 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Field is a variable of a case with its value. The last message of a prompt has no name.
-type Field struct{ Name, Value string }
+// field is a variable of a case with its value. The last message of a prompt has no name.
+type field struct{ Name, Value string }
 
 // Input is what differs between the prompts of cases: the variables that the prompt has, but for those that the answer was to
 // equal where there are others, else the last message; nil under --no-content.
-func Input(r *eval.Result) []Field {
+func Input(r *eval.Result) []field {
 	said := lastMessage(r.Request)
-	var sent, asked []Field
+	var sent, asked []field
 	wanted := Wanted(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Vars)) {
 		value := strings.TrimSuffix(r.Vars[name], "...") // long values are cut
 		if value == "" || said != "" && !strings.Contains(said, value) {
 			continue // an application has variables without a message
 		}
-		sent = append(sent, Field{name, r.Vars[name]})
+		sent = append(sent, field{name, r.Vars[name]})
 		if value != wanted {
 			asked = append(asked, sent[len(sent)-1])
 		}
@@ -34,7 +34,7 @@ func Input(r *eval.Result) []Field {
 	case len(sent) > 0:
 		return sent
 	case said != "":
-		return []Field{{"", said}}
+		return []field{{"", said}}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // The metrics of every arm. Other names are those of named scorers. A scorer with one of these names is
-// called NamedPrefix and its name.
+// called namedPrefix and its name.
 const (
 	MetricPass    = "pass"    // pass/(pass+fail) of each case over its repeats, averaged over cases
 	MetricErrors  = "errors"  // share of errors among the trials that ran
@@ -19,16 +19,16 @@ const (
 	MetricTokens  = "tokens"  // mean over trials with a known cost
 )
 
-// NamedPrefix marks a metric as a named scorer, whatever its name is.
-const NamedPrefix = "score:"
+// namedPrefix marks a metric as a named scorer, whatever its name is.
+const namedPrefix = "score:"
 
 // BuiltIn lists the metrics of every arm.
 func BuiltIn() []string { return []string{MetricPass, MetricErrors, MetricLatency, MetricTokens} }
 
 // NamedMetric returns the value of Query.Metric for a named scorer.
 func NamedMetric(scorer string) string {
-	if slices.Contains(BuiltIn(), scorer) || strings.HasPrefix(scorer, NamedPrefix) {
-		return NamedPrefix + scorer
+	if slices.Contains(BuiltIn(), scorer) || strings.HasPrefix(scorer, namedPrefix) {
+		return namedPrefix + scorer
 	}
 	return scorer
 }
@@ -61,7 +61,7 @@ type Point struct {
 // Trend returns a metric in each run that has it, the newest last. It skips shards, because they are
 // merged into a run that has their trials, and runs that wait for their batches.
 func (s *Store) Trend(q Query) ([]Point, error) {
-	named, isNamed := strings.CutPrefix(q.Metric, NamedPrefix)
+	named, isNamed := strings.CutPrefix(q.Metric, namedPrefix)
 	if q.Metric == "" {
 		q.Metric = MetricPass
 	}

@@ -30,19 +30,19 @@ type BatchState struct {
 	Created time.Time // zero where the vendor does not say
 	Items   int       // 0 where the vendor does not say
 	Done    int       // items that are answered or have failed so far
-	Phase   BatchPhase
+	Phase   batchPhase
 	Status  string // the vendor's own word
 	Reason  string // why it was refused or ended early; "" for most
 	// Results is where the answers are, in the client's own terms.
 	Results []string
 }
 
-// BatchPhase says what can be done with a batch.
-type BatchPhase int
+// batchPhase says what can be done with a batch.
+type batchPhase int
 
 // The phases of a batch.
 const (
-	BatchOpen  BatchPhase = iota + 1 // it has no results yet
+	BatchOpen  batchPhase = iota + 1 // it has no results yet
 	BatchEnded                       // its results can be read, and no more will come: items without a result have none
 )
 

@@ -55,7 +55,7 @@ func (r *BatchReply) Decode(v any) error {
 	if r.Error != nil {
 		return r.Error
 	}
-	return DecodeReply(r.Body, v)
+	return decodeReply(r.Body, v)
 }
 
 // Upload is a batch as the body of a request. It streams the items.
@@ -261,8 +261,8 @@ func (c *Caller) ListedBelow(
 	})
 }
 
-// LongAnswer is an answer of any length, to be read in pieces of at most MaxResponseBytes.
-type LongAnswer struct {
+// longAnswer is an answer of any length, to be read in pieces of at most MaxResponseBytes.
+type longAnswer struct {
 	io.Closer
 	conn *Conn
 	req  *http.Request
@@ -272,7 +272,7 @@ type LongAnswer struct {
 }
 
 // Long asks for an answer of any length. The caller closes it.
-func (c *Caller) Long(ctx context.Context, at string) (a *LongAnswer, err error) {
+func (c *Caller) Long(ctx context.Context, at string) (a *longAnswer, err error) {
 	ctx, wait := c.patient(ctx)
 	defer func() {
 		if err != nil {
@@ -292,20 +292,20 @@ func (c *Caller) Long(ctx context.Context, at string) (a *LongAnswer, err error)
 		_ = resp.Body.Close() // it was only read
 		return nil, c.bodyError(req, err)
 	}
-	return &LongAnswer{resp.Body, c.Conn, req, &progressing{body, wait}, MaxResponseBytes, wait}, nil
+	return &longAnswer{resp.Body, c.Conn, req, &progressing{body, wait}, MaxResponseBytes, wait}, nil
 }
 
 // Close ends the request.
-func (a *LongAnswer) Close() {
+func (a *longAnswer) Close() {
 	_ = a.Closer.Close() // it was only read
 	a.wait.end()
 }
 
 // Next begins a piece.
-func (a *LongAnswer) Next() { a.left = MaxResponseBytes }
+func (a *longAnswer) Next() { a.left = MaxResponseBytes }
 
 // Read reads on. It refuses pieces that are too long.
-func (a *LongAnswer) Read(p []byte) (int, error) {
+func (a *longAnswer) Read(p []byte) (int, error) {
 	if a.left <= 0 {
 		return 0, ErrTooLarge
 	}
@@ -315,7 +315,7 @@ func (a *LongAnswer) Read(p []byte) (int, error) {
 }
 
 // Error is the *eval.Error for an error of Read.
-func (a *LongAnswer) Error(err error) error { return a.conn.bodyError(a.req, err) }
+func (a *longAnswer) Error(err error) error { return a.conn.bodyError(a.req, err) }
 
 // RepliesOf yields the replies of a batch: those in each place with results, up to an error.
 func RepliesOf(state *BatchState, in func(place string) iter.Seq2[*BatchReply, error]) iter.Seq2[*BatchReply, error] {

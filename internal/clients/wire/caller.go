@@ -313,11 +313,11 @@ func (c *Caller) Ask(ctx context.Context, q Question, v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, DecodeReply(data, v)
+	return data, decodeReply(data, v)
 }
 
-// DecodeReply decodes the reply to a question. It returns an error that the reply contains.
-func DecodeReply(data []byte, v any) error {
+// decodeReply decodes the reply to a question. It returns an error that the reply contains.
+func decodeReply(data []byte, v any) error {
 	if err := Decodable(data); err != nil {
 		return err
 	}

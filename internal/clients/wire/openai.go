@@ -142,7 +142,7 @@ func messagesOpenAI(r *eval.Request, thoughts string) []json.RawMessage {
 	asked := lastQuestion(r.Contents)
 	for i := range r.Contents {
 		messages := turnOpenAI(&r.Contents[i])
-		if thoughts == ResendNever || thoughts == ResendInLoop && i < asked {
+		if thoughts == ResendNever || thoughts == resendInLoop && i < asked {
 			for k := range messages {
 				messages[k] = withoutThoughts(messages[k])
 			}

@@ -37,7 +37,7 @@ type options struct {
 const (
 	ResendAlways = ""
 	ResendNever  = "never"
-	ResendInLoop = "inLoop" // those of the tool calls since the user last spoke
+	resendInLoop = "inLoop" // those of the tool calls since the user last spoke
 )
 
 // all is made once, because every case looks up its protocol.
@@ -106,21 +106,21 @@ func (all Refusals) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Clients says how the vendors' own libraries of a protocol find a service.
-type Clients struct {
+// clients says how the vendors' own libraries of a protocol find a service.
+type clients struct {
 	AddressEnv string   // the variable with its address
 	Base       string   // the path that this ends in
 	KeyEnv     []string // variables with the key
 }
 
 // ClientsOf are the libraries of a protocol.
-func ClientsOf(p eval.ProtocolName) Clients {
+func ClientsOf(p eval.ProtocolName) clients {
 	switch p {
 	case eval.OpenAI, eval.Responses:
-		return Clients{"OPENAI_BASE_URL", "/v1", []string{"OPENAI_API_KEY"}}
+		return clients{"OPENAI_BASE_URL", "/v1", []string{"OPENAI_API_KEY"}}
 	case eval.Anthropic:
-		return Clients{"ANTHROPIC_BASE_URL", "", []string{"ANTHROPIC_API_KEY"}}
+		return clients{"ANTHROPIC_BASE_URL", "", []string{"ANTHROPIC_API_KEY"}}
 	case eval.Generative:
 	}
-	return Clients{"GOOGLE_GEMINI_BASE_URL", "", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
+	return clients{"GOOGLE_GEMINI_BASE_URL", "", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
 }

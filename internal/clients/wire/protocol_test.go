@@ -158,7 +158,7 @@ func TestThoughtsGoBackAsTheServiceWantsThem(t *testing.T) {
 	r.Contents = append([]eval.Content{
 		user(say("Hi")), {Role: eval.RoleModel, Parts: []eval.Part{raw(thought("reasoning_content"))}},
 	}, r.Contents...)
-	for resend, want := range map[string][]bool{ResendAlways: {true, true}, ResendNever: {false, false}, ResendInLoop: {false, true}} {
+	for resend, want := range map[string][]bool{ResendAlways: {true, true}, ResendNever: {false, false}, resendInLoop: {false, true}} {
 		body := string(OpenAI().Body(&r, options{Resend: resend}))
 		got := []bool{strings.Contains(body, thought("reasoning_content")), strings.Contains(body, thought("reasoning"))}
 		expect.Same(t, "which thoughts go back: "+resend, got, want)

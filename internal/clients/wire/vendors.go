@@ -76,7 +76,7 @@ func hosted() []Vendor {
 		},
 		{
 			Name: "deepseek", Protocol: eval.OpenAI, BaseURL: "https://api.deepseek.com/v1", KeyEnv: []string{"DEEPSEEK_API_KEY"},
-			MaxTokensField: olderField, Resend: ResendInLoop, Model: "deepseek-chat", Page: "https://api-docs.deepseek.com/",
+			MaxTokensField: olderField, Resend: resendInLoop, Model: "deepseek-chat", Page: "https://api-docs.deepseek.com/",
 		},
 		{
 			Name: "xai", Protocol: eval.OpenAI, BaseURL: "https://api.x.ai/v1", KeyEnv: []string{"XAI_API_KEY"},
