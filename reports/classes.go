@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Limits for a classification in a table; writeJSON and HTML have all of it.
+// Limits for a classification in a table; JSON and HTML have all of it.
 const (
 	fewMatrices    = 2  // arms whose matrix a short table shows; with more, it has one line each
 	matrixClasses  = 12 // most classes of a matrix that is drawn

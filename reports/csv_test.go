@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// cells are the lines of a writeCSV report, read as RFC 4180 says; the first is the header.
+// cells are the lines of a CSV report, read as RFC 4180 says; the first is the header.
 func cells(t *testing.T, d *journal.Document) [][]string {
 	t.Helper()
 	file := written(t, "csv", d, reports.Options{})

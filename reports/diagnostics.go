@@ -35,7 +35,7 @@ type jsonPlace struct {
 	Col  int    `json:"col,omitempty"`
 }
 
-// DiagnosticsJSON writes the problems in files as one writeJSON document, for editors.
+// DiagnosticsJSON writes the problems in files as one JSON document, for editors.
 func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 	out := jsonDiagnostics{Version: diagnosticsVersion, Files: files, Diagnostics: []jsonDiagnostic{}}
 	for _, d := range l.Sorted() {
@@ -53,7 +53,7 @@ func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 	return enc.Encode(out)
 }
 
-// DiagnosticsGitHub writes problems as workflow commands for writeGitHub Actions, at most as many per level as writeGitHub
+// DiagnosticsGitHub writes problems as workflow commands for GitHub Actions, at most as many per level as GitHub
 // shows.
 func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 	var out []string

@@ -59,7 +59,7 @@ func TestManyDiagnosticsAreCounted(t *testing.T) {
 }
 
 // FuzzDiagnostics holds that nothing in a file's name, a message or a hint ends an annotation or begins another, and that the document is
-// writeJSON whatever they hold.
+// JSON whatever they hold.
 func FuzzDiagnostics(f *testing.F) {
 	f.Add("a.yaml", "message", "hint")
 	for _, s := range hostile.Strings() {

@@ -90,7 +90,7 @@ func reach(r *eval.Response, a, b string) {
 	}
 }
 
-// literal is a text as writeJSON.
+// literal is a text as JSON.
 func literal(s string) json.RawMessage {
 	data, err := json.Marshal(s)
 	if err != nil { // texts always encode
@@ -172,7 +172,7 @@ func linesOf(t *testing.T, d *journal.Document) []eval.Result {
 	return out
 }
 
-// FuzzJSON holds that both writeJSON reports are writeJSON that has the texts of the run as they are, and the file for JUnit
+// FuzzJSON holds that both JSON reports are JSON that has the texts of the run as they are, and the file for JUnit
 // XML.
 func FuzzJSON(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 16) { // files each

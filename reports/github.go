@@ -18,7 +18,7 @@ import (
 // maxArmsListed is the most arms of a case that an annotation names.
 const maxArmsListed = 5
 
-// writeGitHub writes workflow commands for writeGitHub Actions: the gate, and the unpassed cases at their lines of the suite. They are
+// writeGitHub writes workflow commands for GitHub Actions: the gate, and the unpassed cases at their lines of the suite. They are
 // warnings where a gate holds, and in quarantine. Against a baseline only new failures are annotated; the others are counted.
 func writeGitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
@@ -245,7 +245,7 @@ func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, er
 	return nil, fmt.Errorf("case %s has changed while it was read", cell.Case)
 }
 
-// writeGitHub shows ten errors and ten warnings per step; further ones are counted.
+// GitHub shows ten errors and ten warnings per step; further ones are counted.
 const (
 	maxAnnotations    = 10
 	maxAnnotationText = 2000 // code points

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// annotationsOf are the lines of a report for writeGitHub Actions; each is one command and nothing else.
+// annotationsOf are the lines of a report for GitHub Actions; each is one command and nothing else.
 func annotationsOf(t *testing.T, d *journal.Document) []string {
 	t.Helper()
 	file := written(t, "github", d, reports.Options{})

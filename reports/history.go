@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/journal/history"
 )
 
-// Limits of the history table; writeJSON shows all.
+// Limits of the history table; JSON shows all.
 const (
 	maxTrends = 20 // of arms, or of cases on arms
 	idWidth   = 26 // of a run id, which begins with the time

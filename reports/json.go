@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// writeJSON writes the whole run as one writeJSON object, with one trial per line.
+// writeJSON writes the whole run as one JSON object, with one trial per line.
 func writeJSON(w io.Writer, d *journal.Document, _ Options) error {
 	head, err := wirejson.Marshal(overview.New(d))
 	if err != nil {

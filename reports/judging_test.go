@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// judging is what the writeJSON report says of judges.
+// judging is what the JSON report says of judges.
 type judging struct {
 	Calls     int
 	Tokens    struct{ Total int }

@@ -383,7 +383,7 @@ func (j *junit) acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkippe
 }
 
 // JUnit writes a testsuite per suite and arm, with a testcase per case and per broken rule that no failed case shows. Its
-// counts are summary.cases of the writeJSON report.
+// counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(string, string) bool { return false })
 }

@@ -68,7 +68,7 @@ func TestWithoutAGateNoFormatSaysPassed(t *testing.T) {
 	}
 }
 
-// Trials in writeJSON lines and writeCSV are the same with a gate and without: they say nothing of the run.
+// Trials in JSON lines and CSV are the same with a gate and without: they say nothing of the run.
 func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
@@ -80,7 +80,7 @@ func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 	}
 }
 
-// The writeJSON report of a run whose gate was applied has the gate, and nothing of a missing verdict.
+// The JSON report of a run whose gate was applied has the gate, and nothing of a missing verdict.
 func TestJSONHasTheAppliedGate(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
@@ -94,7 +94,7 @@ func TestJSONHasTheAppliedGate(t *testing.T) {
 	}
 }
 
-// The counts of JUnit and writeJSON agree without a gate, too.
+// The counts of JUnit and JSON agree without a gate, too.
 func TestCountsAgreeWithoutAGate(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)

@@ -205,7 +205,7 @@ func TestFailuresWithoutBaselineArePlain(t *testing.T) {
 	}
 }
 
-// writeGitHub shows ten errors: the new ones are among them, wherever they are in the suite.
+// GitHub shows ten errors: the new ones are among them, wherever they are in the suite.
 func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no")

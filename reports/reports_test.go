@@ -133,7 +133,7 @@ func parsed(t *testing.T, file string) *junitFile {
 	return &f
 }
 
-// The counts of JUnit and writeJSON agree, and with the elements.
+// The counts of JUnit and JSON agree, and with the elements.
 func TestCountsOfJUnitAndJSONAgree(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)

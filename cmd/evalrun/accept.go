@@ -41,19 +41,19 @@ func (a *app) acceptCommand() *cobra.Command {
 			return a.accept(args[0], o)
 		},
 	}
-	fs := cmd.Flags()
+	fs := flags.Set{FlagSet: cmd.Flags()}
 	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without a question, except answers that contradict each other")
 	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change and write nothing; exit 1 if something would")
-	flags.Cases(fs, &o.Cases)
-	flags.Arms(fs, &o.Arms)
+	fs.Cases(&o.Cases)
+	fs.Arms(&o.Arms)
 	fs.StringArrayVar(
 		&o.Suites, "suite", nil,
 		"accept the answers for the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
-	flags.Untrusted(fs, &o.Options)
-	flags.AllowEnv(fs, &o.Options)
+	fs.Untrusted(&o.Options)
+	fs.AllowEnv(&o.Options)
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
-	cmd.ValidArgsFunction = flags.CompleteCases
+	cmd.ValidArgsFunction = completeCases
 	flags.Config(cmd, &o.Options)
 	return cmd
 }

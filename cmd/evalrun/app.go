@@ -336,6 +336,7 @@ func (a *app) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	flags.JSON(cmd.Flags(), &json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.JSON(&json)
 	return cmd
 }

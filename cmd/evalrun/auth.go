@@ -156,10 +156,11 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
 		},
 	}
-	flags.Address(cmd.Flags(), &o.Options)
-	flags.Project(cmd.Flags(), &o.Options)
-	flags.Attempts(cmd.Flags(), &o.Options)
-	flags.JSON(cmd.Flags(), &o.json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Address(&o.Options)
+	fs.Project(&o.Options)
+	fs.Attempts(&o.Options)
+	fs.JSON(&o.json)
 	return cmd
 }
 

@@ -14,8 +14,8 @@ import (
 
 var schemas = []string{"suite", "part", "project", "prices", "script"}
 
-// Schema returns the JSON Schema for a kind of file.
-func Schema(what string) ([]byte, error) {
+// schemaText returns the JSON Schema for a kind of file.
+func schemaText(what string) ([]byte, error) {
 	if !slices.Contains(schemas, what) {
 		return nil, eval.BadInput("there is no schema of %q; %s", what, diag.DidYouMean(what, schemas))
 	}

@@ -42,11 +42,12 @@ func (a *app) showBaselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.runs.ReportBaseline(args[0], reports.WithTable(f.Reports), a.screen())
+			return a.runs.reportBaseline(args[0], reports.WithTable(f.Reports), a.screen())
 		},
 	}
-	flags.Reports(cmd.Flags(), &f)
-	flags.CompleteFormats(cmd)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Reports(&f)
+	completeFormats(cmd)
 	return cmd
 }
 
@@ -72,7 +73,8 @@ func (a *app) listCommand() *cobra.Command {
 			return nil
 		},
 	}
-	flags.JSON(cmd.Flags(), &json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.JSON(&json)
 	return cmd
 }
 
@@ -82,7 +84,7 @@ func (a *app) setCommand() *cobra.Command {
 		Use:               "set NAME RUN",
 		Short:             "Name a complete run, or an exported file",
 		Args:              exactly(2),
-		ValidArgsFunction: flags.CompleteRuns,
+		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := a.runs.Baselines()
 			if err != nil {
@@ -115,7 +117,7 @@ func (a *app) exportCommand() *cobra.Command {
 			if out == "" {
 				return eval.BadInput("say where to: -o FILE")
 			}
-			if err := a.runs.Export(args[0], out); err != nil {
+			if err := a.runs.export(args[0], out); err != nil {
 				return err
 			}
 			if out != "-" {

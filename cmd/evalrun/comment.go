@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
@@ -37,7 +36,7 @@ func (a *app) commentCommand() *cobra.Command {
 			if o.Issue && o.Number != 0 {
 				return eval.BadInput("--issue and --number do not go together: leave out --number, since an issue is found by its suites")
 			}
-			done, err := a.runs.Comment(cmd.Context(), args[0], o)
+			done, err := a.runs.comment(cmd.Context(), args[0], o)
 			switch {
 			case err != nil:
 				return err
@@ -53,7 +52,7 @@ func (a *app) commentCommand() *cobra.Command {
 	fs.BoolVar(&o.Issue, "issue", false, "keep an issue open while the suites fail, instead of a comment")
 	fs.IntVar(&o.Number, "number", 0, "comment on the pull or merge request `N` (default that of the job)")
 	fs.StringArrayVar(&o.Links, "link", nil, "add a link to the head of the report: `TEXT=URL` (repeatable)")
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }
 
@@ -65,8 +64,8 @@ type commenting struct {
 	Getenv func(string) string
 }
 
-// Comment posts a run as a comment on a pull or merge request, or as an issue.
-func (f folder) Comment(ctx context.Context, name string, o commenting) (posted, error) {
+// comment posts a run as a comment on a pull or merge request, or as an issue.
+func (f folder) comment(ctx context.Context, name string, o commenting) (posted, error) {
 	links, err := linksOf(o.Links)
 	if err != nil {
 		return posted{}, err

@@ -55,28 +55,28 @@ func (a *app) compareCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.compare(ctx, args, o) })
 		},
 	}
-	fs := cmd.Flags()
-	flags.Rule(fs, &o.Rule)
-	flags.Estimand(fs, &o.Rule)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Rule(&o.Rule)
+	fs.Estimand(&o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt) of one run or of two: `BASE HEAD`")
 	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
-	flags.Within(fs, &o.Within)
-	flags.JSON(fs, &o.json)
+	fs.Within(&o.Within)
+	fs.JSON(&o.json)
 	fs.BoolVarP(&o.Verbose, "verbose", "v", false, "also show the tests and their p values")
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-		return flags.CompleteRuns(cmd, args[min(1, len(args)):], text)
+		return completeRuns(cmd, args[min(1, len(args)):], text)
 	}
 	return cmd
 }
 
 // chooseFlags have a judge choose between the answers.
-func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
+func chooseFlags(all flags.Set, o *compareOptions) {
 	all.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
 	all.Lookup("choose").NoOptDefVal = anyJudge
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.judging = fs
-	flags.Trust(fs, &o.judge)
+	fs := flags.Set{FlagSet: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o.judging = fs.FlagSet
+	fs.Trust(&o.judge)
 	fs.StringVar(
 		&o.ByJudge.Criteria, "criteria", "",
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
@@ -86,13 +86,13 @@ func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
 		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
 	)
 	f := &o.judge
-	flags.Service(fs, f)
-	flags.Limits(fs, f)
-	flags.Ledger(fs, f)
+	fs.Service(f)
+	fs.Limits(f)
+	fs.Ledger(f)
 	fs.StringVar(&f.Record, "record", "", "with --choose, keep the judge's replies in `DIR`")
 	fs.StringVar(&f.Replay, "replay", "", "with --choose, use the replies recorded in `DIR` instead of the service")
-	flags.Untrusted(fs, f)
-	all.AddFlagSet(fs)
+	fs.Untrusted(f)
+	all.AddFlagSet(fs.FlagSet)
 }
 
 // twoArms makes of `--arms A B` what flags can read, --arms=A,B.
@@ -171,7 +171,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if o.rank {
 		return a.rank(ctx, args[0], o)
 	}
-	c, err := a.runs.Compare(ctx, args, o.compareRequest)
+	c, err := a.runs.compare(ctx, args, o.compareRequest)
 	if err != nil {
 		return err
 	}
@@ -180,13 +180,13 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 
 func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	if o.choose == "" {
-		r, err := a.runs.Rank(run, o.compareRequest)
+		r, err := a.runs.rank(run, o.compareRequest)
 		if err != nil {
 			return err
 		}
 		return a.compared(r, o.json)
 	}
-	p, err := a.runs.RankByPreference(ctx, run, o.compareRequest)
+	p, err := a.runs.rankByPreference(ctx, run, o.compareRequest)
 	if err != nil {
 		return err
 	}

@@ -61,8 +61,8 @@ func (c *compareResult) Write(screen term.Screen) error {
 // WriteJSON writes the comparison for programs.
 func (c *compareResult) WriteJSON(screen term.Screen) error { return screen.JSON(c.found) }
 
-// Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
-func (f folder) Compare(ctx context.Context, names []string, o compareRequest) (*compareResult, error) {
+// compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
+func (f folder) compare(ctx context.Context, names []string, o compareRequest) (*compareResult, error) {
 	rule, err := gate.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (p *preferenceResult) Write(screen term.Screen) error {
 // WriteJSON writes the ranking for programs.
 func (p *preferenceResult) WriteJSON(screen term.Screen) error { return screen.JSON(p.found) }
 
-// RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
-func (f folder) RankByPreference(ctx context.Context, name string, o compareRequest) (*preferenceResult, error) {
+// rankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
+func (f folder) rankByPreference(ctx context.Context, name string, o compareRequest) (*preferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

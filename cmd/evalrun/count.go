@@ -22,14 +22,15 @@ func (a *app) countCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, &o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Options)
-	flags.Limits(cmd.Flags(), &o.Options)
-	flags.Select(cmd.Flags(), &o.Options)
-	flags.AllowFile(cmd.Flags(), &o.Options)
-	flags.CompleteSelection(cmd)
-	flags.RunPrograms(cmd.Flags(), &o.runPrograms)
-	flags.JSON(cmd.Flags(), &o.json)
-	cmd.Flags().Lookup("json").Usage = "print JSON, one object a line"
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Limits(&o.Options)
+	fs.Select(&o.Options)
+	fs.AllowFile(&o.Options)
+	completeSelection(cmd)
+	fs.RunPrograms(&o.runPrograms)
+	fs.JSON(&o.json)
+	fs.Lookup("json").Usage = "print JSON, one object a line"
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }

@@ -31,12 +31,13 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Options)
-	flags.Attempts(cmd.Flags(), &o.Options)
-	cmd.Flags().Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
-	cmd.Flags().Lookup("timeout").Usage = "end each attempt after this long, body included (default 10s)"
-	flags.Untrusted(cmd.Flags(), &o.Options)
-	flags.JSON(cmd.Flags(), &o.json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Attempts(&o.Options)
+	fs.Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
+	fs.Lookup("timeout").Usage = "end each attempt after this long, body included (default 10s)"
+	fs.Untrusted(&o.Options)
+	fs.JSON(&o.json)
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }

@@ -27,10 +27,11 @@ func (a *app) embedCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.embed(ctx, args, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Options)
-	flags.Limits(cmd.Flags(), &o.Options)
-	flags.EmbeddingModel(cmd.Flags(), &o.model)
-	cmd.Flags().BoolVar(&o.whole, "whole", false, "take each file as one text")
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Limits(&o.Options)
+	fs.EmbeddingModel(&o.model)
+	fs.BoolVar(&o.whole, "whole", false, "take each file as one text")
 	flags.Config(cmd, &o.Options)
 	return cmd
 }

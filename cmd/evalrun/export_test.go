@@ -23,7 +23,7 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 	f := newUserFolder(t, twoCases)
 	f.run(`{"case":"france","text":"secret-france"}` + "\n" + `{"case":"spain","text":"secret-spain"}` + "\n")
 	in := folder{Dir: f.at}
-	expect.OK(t, in.Export("run", "base.jsonl"))
+	expect.OK(t, in.export("run", "base.jsonl"))
 	text, err := os.ReadFile(f.at.Join("base.jsonl"))
 	if err != nil || strings.Contains(string(text), "secret-") {
 		t.Errorf("%v: got an answer, want none in\n%s", err, text)
@@ -43,7 +43,7 @@ func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	f.run(`{"case":"france","text":"a"}` + "\n" + `{"case":"spain","text":"b"}` + "\n")
 	in := folder{Dir: f.at}
 	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
-		if err := in.Export(name, out); eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
+		if err := in.export(name, out); eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
 			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, eval.CodeOf(err), err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	expect.OK(t, err)
 	lines := strings.SplitAfter(strings.TrimSpace(string(text)), "\n")
 	f.write("run/run.jsonl", strings.Join(lines[:len(lines)-1], "")) // without its end
-	if err := in.Export("run", "base.jsonl"); eval.CodeOf(err) != eval.CodeBadInput {
+	if err := in.export("run", "base.jsonl"); eval.CodeOf(err) != eval.CodeBadInput {
 		t.Errorf("an incomplete run: exit %d with %v, want bad input", eval.CodeOf(err), err)
 	}
 	if _, err := os.Stat(f.at.Join("base.jsonl")); err == nil {

@@ -23,21 +23,21 @@ import (
 //go:embed first.yaml
 var firstSuite string
 
-// The defaults of First.
+// The defaults of newSuite.
 const (
 	firstModel  = "svc-pro"
 	firstPrompt = "What is the capital of {{.country}}? Answer in one word."
 	firstName   = "first"
 )
 
-// First configures the suite that `evalrun init` writes. Empty fields have defaults.
-type First struct {
+// newSuite configures the suite that `evalrun init` writes. Empty fields have defaults.
+type newSuite struct {
 	Vendor, BaseURL, Model, Prompt, Name string
 	Schema                               bool // the schema lies next to the suite
 }
 
 // Write writes the suite to a new file, and removes the file if the suite does not load.
-func (f *First) Write(path string, getenv func(string) string) error {
+func (f *newSuite) Write(path string, getenv func(string) string) error {
 	f.Model = strings.TrimPrefix(f.Model, "models/")
 	if vendor, model, found := strings.Cut(f.Model, ":"); found && f.Vendor == "" && wire.VendorNamed(vendor) != nil {
 		f.Vendor, f.Model = vendor, model
@@ -72,7 +72,7 @@ var oneLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[^\pC]*$`)
 })
 
-func (f *First) check() error {
+func (f *newSuite) check() error {
 	named, vendor := wire.NamedModel(f.Model), wire.VendorNamed(f.Vendor)
 	switch {
 	case f.Vendor != "" && vendor == nil:
@@ -100,7 +100,7 @@ func (f *First) check() error {
 }
 
 // text returns the suite. Cases of the default prompt have answers that the emulator knows; others check what every good answer has.
-func (f *First) text(path string) (string, error) {
+func (f *newSuite) text(path string) (string, error) {
 	if err := f.check(); err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (f *First) text(path string) (string, error) {
 }
 
 // place puts the vendor and the model into a suite.
-func (f *First) place(text, file string) string {
+func (f *newSuite) place(text, file string) string {
 	v := wire.VendorNamed(f.Vendor)
 	if v == nil {
 		if f.Model != "" {
@@ -150,7 +150,7 @@ func (f *First) place(text, file string) string {
 	return strings.Replace(text, "model: "+firstModel, "service: "+f.Vendor+"\n    model: "+yaml.Quote(model), 1)
 }
 
-func (f *First) vars() ([]string, error) {
+func (f *newSuite) vars() ([]string, error) {
 	parsed, err := expr.Parse(f.Prompt)
 	if err != nil {
 		return nil, eval.BadInput("the prompt: %w (`evalrun help suite#prompts`)", err)

@@ -13,7 +13,7 @@ func nothing(string) string { return "" }
 // A first suite loads, whatever a person writes into its places.
 func TestAFirstSuiteLoadsWhateverIsWritten(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]First{
+	for name, first := range map[string]newSuite{
 		"defaults":  {},
 		"a prompt":  {Prompt: "Summarize {{.ticket}} in {{.ticket}} {{.words}} words: \"short\""},
 		"the model": {Model: "models/my-own-model", Name: "own"},

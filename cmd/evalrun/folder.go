@@ -37,8 +37,8 @@ func layout(screen term.Screen) reports.Options {
 	return reports.Options{Width: screen.Width, Color: screen.Color}
 }
 
-// Report writes reports of a run. Each of formats is FORMAT=PATH, or FORMAT for the screen.
-func (f folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
+// report writes reports of a run. Each of formats is FORMAT=PATH, or FORMAT for the screen.
+func (f folder) report(name string, formats []string, screen term.Screen, verbose bool) error {
 	outputs, err := reports.ParseOutputs(formats, f.Join)
 	if err != nil {
 		return err
@@ -54,14 +54,14 @@ func (f folder) Report(name string, formats []string, screen term.Screen, verbos
 	return err
 }
 
-// HTML writes the HTML report of a run into its run directory and returns the path.
-func (f folder) HTML(name string, screen term.Screen) (path string, err error) {
+// html writes the HTML report of a run into its run directory and returns the path.
+func (f folder) html(name string, screen term.Screen) (path string, err error) {
 	path = filepath.Join(name, journal.ReportName)
-	return path, f.Report(name, []string{"html=" + path}, screen, false)
+	return path, f.report(name, []string{"html=" + path}, screen, false)
 }
 
-// ReportBaseline writes reports of a baseline. It applies no gate, since an exported file has no verdict.
-func (f folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
+// reportBaseline writes reports of a baseline. It applies no gate, since an exported file has no verdict.
+func (f folder) reportBaseline(name string, formats []string, screen term.Screen) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
 		return eval.BadInput("%w", err)
@@ -92,8 +92,8 @@ func (s showOptions) wanted() reports.Wanted {
 	return reports.Wanted{Case: eval.Pattern(cmp.Or(s.Case, "*")), Arms: eval.NewPatterns(s.Arms), Outcomes: s.Outcomes}
 }
 
-// List lists the cases of a run with a matching trial.
-func (f folder) List(name string, what showOptions, screen term.Screen) error {
+// list lists the cases of a run with a matching trial.
+func (f folder) list(name string, what showOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -105,8 +105,8 @@ func (f folder) List(name string, what showOptions, screen term.Screen) error {
 	return reports.CaseList(screen, doc, what.wanted(), layout(screen))
 }
 
-// Show shows the matching trials of a run. verbose adds long parts that readers rarely need.
-func (f folder) Show(name string, what showOptions, screen term.Screen, verbose bool) error {
+// show shows the matching trials of a run. verbose adds long parts that readers rarely need.
+func (f folder) show(name string, what showOptions, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ type listedCase struct {
 	Counts  eval.Counts  `json:"counts"`
 }
 
-// ShowJSON writes JSON lines: with a case its matching trials as in the run file, else the cases with their outcomes.
-func (f folder) ShowJSON(name string, what showOptions, screen term.Screen) error {
+// showJSON writes JSON lines: with a case its matching trials as in the run file, else the cases with their outcomes.
+func (f folder) showJSON(name string, what showOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -237,8 +237,8 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 	return n, nil
 }
 
-// CheckJudges compares the judges of a run with the labels in a file, or else with those given in `evalrun view`.
-func (f folder) CheckJudges(name, file string) (report *judging.AgreementReport, emulated bool, err error) {
+// checkJudges compares the judges of a run with the labels in a file, or else with those given in `evalrun view`.
+func (f folder) checkJudges(name, file string) (report *judging.AgreementReport, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
 		return nil, false, err
@@ -281,8 +281,8 @@ func (f folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, er
 	return out, nil
 }
 
-// Export writes what a comparison needs to one file, without prompts, answers and what may quote them.
-func (f folder) Export(name, out string) error {
+// export writes what a comparison needs to one file, without prompts, answers and what may quote them.
+func (f folder) export(name, out string) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
 		return eval.BadInput("%w", err)

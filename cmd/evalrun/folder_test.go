@@ -33,7 +33,7 @@ func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 		completed(),
 		letters("pf", "t/p", 0, 1)...)
 	out, shown := screen()
-	expect.OK(t, f.Report("night", []string{"table", "json=out.json"}, out, false))
+	expect.OK(t, f.report("night", []string{"table", "json=out.json"}, out, false))
 	contains(t, shown.String(), "c01", "passRate")
 	data, err := os.ReadFile(f.Join("out.json"))
 	expect.OK(t, err)
@@ -43,7 +43,7 @@ func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 	expect.OK(t, json.Unmarshal(data, &report))
 	expect.Same(t, "exit of the gate", report.Gate.Exit, eval.CodeFailed)
 	for name, test := range map[string][2]string{"a run": {"day", "table"}, "a format": {"night", "tabel"}} {
-		err := f.Report(test[0], []string{test[1]}, out, false)
+		err := f.report(test[0], []string{test[1]}, out, false)
 		expect.Same(t, "exit code of an unknown "+name, eval.CodeOf(err), eval.CodeBadInput)
 	}
 }
@@ -55,14 +55,14 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
 	f.record("night", nil, completed(), trials...)
 	out, shown := screen()
-	expect.OK(t, f.Show("night", showOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
+	expect.OK(t, f.show("night", showOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
 		t.Errorf("got another arm, want one alone:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", showOptions{Case: "c0"}, out, false),
-		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
+		"the run has no case \"c0\"; did you mean `c00`?": f.show("night", showOptions{Case: "c0"}, out, false),
+		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.show(
 			"night", showOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
 	} {
@@ -70,7 +70,7 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 		contains(t, fmt.Sprint(err), want)
 	}
 	out, shown = screen()
-	expect.OK(t, f.List("night", showOptions{}, out))
+	expect.OK(t, f.list("night", showOptions{}, out))
 	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
@@ -132,7 +132,7 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := f.Compare(context.Background(), test.names, test.o)
+			c, err := f.compare(context.Background(), test.names, test.o)
 			expect.OK(t, err)
 			expect.Same(t, "verdict and exit", [2]any{c.found.Verdict, c.Exit()}, [2]any{test.want, test.exit})
 			out, shown := screen()

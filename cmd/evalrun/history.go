@@ -37,29 +37,29 @@ func (a *app) historyCommand() *cobra.Command {
 			"--rebuild makes it again from .evalrun/runs, from DIR, and from the runs that it had.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(args, o) },
 	}
-	fs := cmd.Flags()
+	fs := flags.Set{FlagSet: cmd.Flags()}
 	fs.StringArrayVar(&o.Suites, "suite", nil, "select suites that match `GLOB` (repeatable)")
-	flags.Arms(fs, &o.Arms)
+	fs.Arms(&o.Arms)
 	fs.StringArrayVar(&o.Cases, "case", nil, "show the trend of cases that match `GLOB` (repeatable)")
 	fs.StringArrayVar(
 		&o.Metrics, "metric", nil,
 		"select metrics and scorers that match `GLOB` (repeatable): "+strings.Join(history.BuiltIn(), ", "),
 	)
 	o.Limit = 20
-	flags.Positive(fs, &o.Limit, "limit", "show the newest `N` runs")
+	fs.Positive(&o.Limit, "limit", "show the newest `N` runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
 	fs.BoolVar(&o.drift, "drift", false, "say whether a metric got worse over the nights, and since when")
 	fs.StringVar(&o.acknowledge, "acknowledge", "", "acknowledge the alarms that stand at the run `ID`")
 	fs.StringVar(&o.as, "as", "", "with --acknowledge: what the alarm was, `WORD` level, outage or nothing")
 	fs.StringVar(&o.reason, "reason", "", "with --acknowledge: keep `TEXT` next to it in baselines.json")
-	flags.JSON(fs, &o.json)
+	fs.JSON(&o.json)
 	return cmd
 }
 
 // nights says what the nights say, or acknowledges an alarm.
 func (a *app) nights(o historyOptions) error {
 	if o.acknowledge != "" {
-		found, err := a.runs.Acknowledge(o.acknowledge, o.as, o.reason, a.getenv)
+		found, err := a.runs.acknowledge(o.acknowledge, o.as, o.reason, a.getenv)
 		for i := range found {
 			f := &found[i]
 			fmt.Fprintf(a.out, "acknowledged as %s: %s of %s on %s, since night %d\n", o.as, f.Metric, f.Suite, f.Arm, f.Start)
@@ -69,14 +69,14 @@ func (a *app) nights(o historyOptions) error {
 		}
 		return err
 	}
-	found, err := a.runs.Drift(o.trendOptions)
+	found, err := a.runs.drift(o.trendOptions)
 	if err != nil {
 		return err
 	}
 	if o.json {
 		err = a.screen().JSON(map[string]any{"version": 1, "drift": found})
 	} else {
-		err = a.runs.WriteDrift(a.screen(), found)
+		err = a.runs.writeDrift(a.screen(), found)
 	}
 	lost := slices.ContainsFunc(found, func(f journal.Drift) bool {
 		return f.State == compare.DriftLost && f.OnAlarm != eval.OnWarn
@@ -101,16 +101,16 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	}
 	if o.rebuild {
 		notice := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
-		if err := a.runs.RebuildHistory(dirs, notice); err != nil {
+		if err := a.runs.rebuildHistory(dirs, notice); err != nil {
 			return err
 		}
 	}
-	h, err := a.runs.History(o.trendOptions)
+	h, err := a.runs.history(o.trendOptions)
 	switch {
 	case err != nil:
 		return err
 	case h == nil:
-		return a.runs.WriteNoHistory(a.screen(), o.json)
+		return a.runs.writeNoHistory(a.screen(), o.json)
 	case o.json:
 		return a.screen().JSON(h)
 	}
@@ -124,13 +124,13 @@ type trendOptions struct {
 	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
 }
 
-// RebuildHistory makes the history again, with the verdicts of the runs. notice gets what it cannot read.
-func (f folder) RebuildHistory(dirs []string, notice func(string)) error {
+// rebuildHistory makes the history again, with the verdicts of the runs. notice gets what it cannot read.
+func (f folder) rebuildHistory(dirs []string, notice func(string)) error {
 	return f.Dir.RebuildHistory(dirs, notice, gate.Apply)
 }
 
-// Drift is what the nights of the history say of the suites, arms and metrics that the options select.
-func (f folder) Drift(o trendOptions) ([]journal.Drift, error) {
+// drift is what the nights of the history say of the suites, arms and metrics that the options select.
+func (f folder) drift(o trendOptions) ([]journal.Drift, error) {
 	s, err := f.OpenHistory() // which adds the runs that ended meanwhile
 	if err != nil || s == nil {
 		return []journal.Drift{}, err
@@ -145,13 +145,13 @@ func (f folder) Drift(o trendOptions) ([]journal.Drift, error) {
 	return found, err
 }
 
-// WriteDrift writes what the nights say for people.
-func (f folder) WriteDrift(screen term.Screen, all []journal.Drift) error {
+// writeDrift writes what the nights say for people.
+func (f folder) writeDrift(screen term.Screen, all []journal.Drift) error {
 	return reports.Drift(screen, all, layout(screen))
 }
 
-// Acknowledge keeps what somebody says of the alarms that stand at a run.
-func (f folder) Acknowledge(run, as, reason string, getenv func(string) string) ([]journal.Drift, error) {
+// acknowledge keeps what somebody says of the alarms that stand at a run.
+func (f folder) acknowledge(run, as, reason string, getenv func(string) string) ([]journal.Drift, error) {
 	said := compare.AcknowledgedAs(as)
 	if known := []compare.AcknowledgedAs{compare.AsLevel, compare.AsOutage, compare.AsNothing}; !slices.Contains(known, said) {
 		return nil, eval.BadInput("--acknowledge takes --as level, outage or nothing, not %q: see `evalrun help nightly`", as)
@@ -159,8 +159,8 @@ func (f folder) Acknowledge(run, as, reason string, getenv func(string) string) 
 	return gate.Acknowledge(f.Dir, run, rundir.Acknowledgement{As: said, By: f.UserName(getenv), Reason: reason})
 }
 
-// History reads the trends that the options select. It returns nil if there is no history yet.
-func (f folder) History(o trendOptions) (*historyReport, error) {
+// history reads the trends that the options select. It returns nil if there is no history yet.
+func (f folder) history(o trendOptions) (*historyReport, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
 		return nil, err
@@ -172,8 +172,8 @@ func (f folder) History(o trendOptions) (*historyReport, error) {
 	return h, h.read()
 }
 
-// WriteNoHistory says that the folder has no history yet, and how to begin one.
-func (f folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
+// writeNoHistory says that the folder has no history yet, and how to begin one.
+func (f folder) writeNoHistory(screen term.Screen, asJSON bool) error {
 	if asJSON {
 		return screen.JSON(emptyHistory())
 	}

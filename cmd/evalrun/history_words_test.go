@@ -61,7 +61,7 @@ func TestHistoryHasAPointForEachRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, err := f.History(test.o)
+			h, err := f.history(test.o)
 			expect.OK(t, err)
 			expect.Same(t, "trends", trendsOf(h), test.want)
 			out, shown := screen()

@@ -64,21 +64,22 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 			return a.importPromptfoo(append(args, "")[0], o)
 		},
 	}
-	cmd.Flags().StringVar(
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.StringVar(
 		&o.Out, "out", "", "write the suite into `DIR`, empty or new (default "+importFolder+" next to the configuration)",
 	)
-	cmd.Flags().StringVar(
+	fs.StringVar(
 		&o.Root, "root", "", "read files below `DIR`, for a configuration that names ../ (default its own folder)",
 	)
-	cmd.Flags().StringArrayVar(
+	fs.StringArrayVar(
 		&o.AllowFile, "allow-file", nil, "read hidden files and keys that match `GLOB`, from the folder that is read (repeatable)",
 	)
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
-	cmd.Flags().StringVar(
+	fs.BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
+	fs.StringVar(
 		&images, "fetch-images", "", "fetch images of prompts, of public hosts and of those in `HOSTS` (comma-separated)",
 	)
-	cmd.Flags().Lookup("fetch-images").NoOptDefVal = "public"
-	flags.MaxTrials(cmd.Flags(), &o.MaxTrials)
+	fs.Lookup("fetch-images").NoOptDefVal = "public"
+	fs.MaxTrials(&o.MaxTrials)
 	return cmd
 }
 

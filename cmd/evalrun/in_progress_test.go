@@ -24,7 +24,7 @@ func TestARunInProgressIsRefused(t *testing.T) {
 	_, err = newAcceptance(l)
 	expect.Contains(t, "accept", fmt.Sprint(err), "now is still in progress: accept its answers when it finishes")
 	env := map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "http://127.0.0.1:1"}
-	_, err = f.Comment(t.Context(), "now", commenting{Getenv: func(name string) string { return env[name] }})
+	_, err = f.comment(t.Context(), "now", commenting{Getenv: func(name string) string { return env[name] }})
 	expect.Contains(t, "comment", fmt.Sprint(err), "the run now is still in progress; comment on it when it finishes")
 	expect.OK(t, w.Close())
 }
@@ -37,6 +37,6 @@ func TestARankingIsNotWrongTooOften(t *testing.T) {
 	o := compareRequest{}
 	o.ByJudge.Options.Getenv = func(string) string { return "" }
 	o.Rule.Alpha = 0.5
-	_, err := f.Rank("one", o)
+	_, err := f.rank("one", o)
 	expect.Contains(t, "rank", fmt.Sprint(err), "--alpha 0.5: a ranking with this error rate is not informative; use 0.2 or less")
 }

@@ -20,7 +20,7 @@ import (
 
 // initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
 type initOptions struct {
-	First
+	newSuite
 	yes     bool
 	project bool // a project file too
 }
@@ -59,7 +59,7 @@ func (a *app) init(path string, o initOptions) error {
 		return inTheWay(path)
 	}
 	if !o.yes && o.Vendor == "" && o.Model == "" && o.Prompt == "" && term.Interactive(a.in) {
-		if err := a.askFirst(&o.First); err != nil {
+		if err := a.askFirst(&o.newSuite); err != nil {
 			return err
 		}
 	}
@@ -78,12 +78,12 @@ func (a *app) init(path string, o initOptions) error {
 			return err
 		}
 	}
-	a.printNext(&p, &o.First, diag.CleanLine(quoteShell(path)))
+	a.printNext(&p, &o.newSuite, diag.CleanLine(quoteShell(path)))
 	return p.Err
 }
 
 // printNext prints what to do with a suite that was written.
-func (a *app) printNext(p *term.Printer, f *First, file string) {
+func (a *app) printNext(p *term.Printer, f *newSuite, file string) {
 	if f.Prompt != "" {
 		p.Printf("edit it:   the case fails until you write what a good answer has\n")
 	}
@@ -111,7 +111,7 @@ func isWord(r rune) bool {
 }
 
 // askFirst puts the questions. An empty answer means the value in brackets.
-func (a *app) askFirst(o *First) error {
+func (a *app) askFirst(o *newSuite) error {
 	in := bufio.NewReader(io.LimitReader(a.in, 1<<20))
 	ask := func(answer *string, question, byDefault string) error {
 		if _, err := fmt.Fprintf(a.err, "%s [%s] ", question, byDefault); err != nil {

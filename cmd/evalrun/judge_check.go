@@ -26,14 +26,15 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (default SUITE.labels.jsonl of each suite)")
-	flags.JSON(cmd.Flags(), &o.json)
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (default SUITE.labels.jsonl of each suite)")
+	fs.JSON(&o.json)
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }
 
 func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
-	report, emulated, err := a.runs.CheckJudges(run, o.labels)
+	report, emulated, err := a.runs.checkJudges(run, o.labels)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestSchemasAreJSON(t *testing.T) {
 	t.Parallel()
 	titles := map[string]string{}
 	for _, name := range schemas {
-		text, err := Schema(name)
+		text, err := schemaText(name)
 		expect.OK(t, err)
 		var read struct {
 			Schema string `json:"$schema"`
@@ -77,7 +77,7 @@ func TestSchemasAreJSON(t *testing.T) {
 		"prices": "A price list of evalrun",
 		"script": "A script for evalrun's emulator",
 	})
-	_, err := Schema("suit")
+	_, err := schemaText("suit")
 	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 	expect.Same(t, "message", fmt.Sprint(err), "there is no schema of \"suit\"; did you mean `suite`?")
 }
@@ -91,7 +91,7 @@ func TestTheSchemaReplacesNoFile(t *testing.T) {
 	expect.Same(t, "there before", there, false)
 	text, err := os.ReadFile(path)
 	expect.OK(t, err)
-	want, err := Schema("suite")
+	want, err := schemaText("suite")
 	expect.OK(t, err)
 	expect.Same(t, "text", string(text), string(want))
 
@@ -108,7 +108,7 @@ func TestTheSchemaReplacesNoFile(t *testing.T) {
 // A prompt's variables get a place each, once, in their order.
 func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 	t.Parallel()
-	f := First{Prompt: "{{.ticket}} in {{.words}} words: {{.ticket}}", Model: "own \"model\"", Name: "mine"}
+	f := newSuite{Prompt: "{{.ticket}} in {{.words}} words: {{.ticket}}", Model: "own \"model\"", Name: "mine"}
 	text, err := f.text("folder/own.yaml")
 	expect.OK(t, err)
 	for _, want := range []string{

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
@@ -108,9 +107,9 @@ func writeFlag(b *strings.Builder, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
-	name := strings.TrimSpace(flags.Named(f))
+	name := strings.TrimSpace(namedFlag(f))
 	end := strings.Index(name, "--"+f.Name) + len("--"+f.Name)
-	fmt.Fprintf(b, ".TP\n\\fB%s\\fR%s\n%s\n", roff(name[:end]), roff(name[end:]), roff(flags.Phrase(f)))
+	fmt.Fprintf(b, ".TP\n\\fB%s\\fR%s\n%s\n", roff(name[:end]), roff(name[end:]), roff(flagPhrase(f)))
 }
 
 // roff escapes a text for troff.

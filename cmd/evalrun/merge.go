@@ -42,7 +42,7 @@ func (a *app) mergeCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			merging := merging{Out: o.Out, Formats: reports.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
 			o.Arrange(&merging.Layout, o.Reports)
-			merged, err := a.runs.Merge(args, merging)
+			merged, err := a.runs.merge(args, merging)
 			if merged == nil {
 				return err
 			}
@@ -51,10 +51,11 @@ func (a *app) mergeCommand() *cobra.Command {
 			return a.ended(r, err, o)
 		},
 	}
-	flags.Reports(cmd.Flags(), &o.Options)
-	flags.OutDir(cmd.Flags(), &o.Options)
-	o.AddLevel(cmd.Flags(), "with arms, cases and settings in the table")
-	flags.CompleteFormats(cmd)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Reports(&o.Options)
+	fs.OutDir(&o.Options)
+	o.AddLevel(fs.FlagSet, "with arms, cases and settings in the table")
+	completeFormats(cmd)
 	return cmd
 }
 
@@ -75,8 +76,8 @@ type merging struct {
 	Getenv  func(string) string
 }
 
-// Merge joins the shards of a plan into a run, applies its gate and writes reports. After the run is written, errors have a result too.
-func (f folder) Merge(shards []string, o merging) (*merged, error) {
+// merge joins the shards of a plan into a run, applies its gate and writes reports. After the run is written, errors have a result too.
+func (f folder) merge(shards []string, o merging) (*merged, error) {
 	outputs, err := reports.ParseOutputs(o.Formats, f.Join)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (f folder) Merge(shards []string, o merging) (*merged, error) {
 	if err := f.Check(o.Out); err != nil {
 		return nil, err
 	}
-	dir, err := f.merge(shards, o)
+	dir, err := merge(f.Dir, shards, o.Out, o.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +100,6 @@ func (f folder) Merge(shards []string, o merging) (*merged, error) {
 	o.Layout.Width, o.Layout.Color = o.Screen.Width, o.Screen.Color
 	written, err := reports.WriteOutputs(doc, outputs, o.Screen, o.Layout)
 	return &merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
-}
-
-func (f folder) merge(shards []string, o merging) (dir string, err error) {
-	return merge(f.Dir, shards, o.Out, o.Getenv)
 }
 
 // merge joins the shards of one plan into a new run, in the order of the plan, and returns its directory.

@@ -123,7 +123,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	f.shard("two", 2, "pfp", model("b", "2026-01-02T00:00:00Z"), spent(3, 21, "2026-01-02T00:05:00Z"))
 	f.shard("one", 1, "ppp", model("a", "2026-01-01T00:00:00Z"), spent(4, 22, "2026-01-01T00:05:00Z"))
 	out, shown := screen()
-	m, err := f.Merge([]string{"two", "one"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
+	m, err := f.merge([]string{"two", "one"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
 	expect.OK(t, err)
 	expect.Same(t, "exit, by a gate of 90 %", m.Exit, eval.CodeFailed)
 	expect.Same(t, "counts", m.End.Counts, eval.Counts{Pass: 5, Fail: 1})
@@ -178,7 +178,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 			f.shard("one", 1, "ppp", nil, completed())
 			f.shard("two", 2, "ppp", test.change, completed())
 			out, _ := screen()
-			_, err := f.Merge([]string{"one", "two"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
+			_, err := f.merge([]string{"one", "two"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
 			expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
 			if _, err := os.Stat(f.Join("whole")); err == nil {
@@ -195,6 +195,6 @@ func TestMergingOverARunIsRefused(t *testing.T) {
 	f.shard("one", 1, "ppp", nil, completed())
 	f.shard("two", 2, "ppp", nil, completed())
 	out, _ := screen()
-	_, err := f.Merge([]string{"one", "two"}, merging{Out: "one", Screen: out, Getenv: noVariables})
+	_, err := f.merge([]string{"one", "two"}, merging{Out: "one", Screen: out, Getenv: noVariables})
 	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }

@@ -29,11 +29,12 @@ func (a *app) modelsCommand() *cobra.Command {
 			})
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Options)
-	flags.Attempts(cmd.Flags(), &o.Options)
-	flags.AllowFile(cmd.Flags(), &o.Options)
-	cmd.Flags().StringArrayVar(&o.Suites, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
-	flags.JSON(cmd.Flags(), &o.json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Attempts(&o.Options)
+	fs.AllowFile(&o.Options)
+	fs.StringArrayVar(&o.Suites, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
+	fs.JSON(&o.json)
 	flags.Config(cmd, &o.Options)
 	return cmd
 }

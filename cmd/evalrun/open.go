@@ -21,7 +21,7 @@ func (a *app) open(r *evalrun.Result) error {
 	}
 	if path == "" {
 		var err error
-		if path, err = a.runs.HTML(r.Name, a.screen()); err != nil {
+		if path, err = a.runs.html(r.Name, a.screen()); err != nil {
 			return err
 		}
 	}

@@ -32,17 +32,18 @@ func (a *app) planCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, &o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Options)
-	flags.Limits(cmd.Flags(), &o.Options)
-	cmd.Flags().BoolVar(&o.Batch, "batch", false, "compare money and time of a run with --batch, and without it")
-	flags.Select(cmd.Flags(), &o.Options)
-	flags.CompleteSelection(cmd)
-	flags.Untrusted(cmd.Flags(), &o.Options)
-	flags.Baseline(cmd.Flags(), &o.Options)
-	flags.Race(cmd.Flags(), &o.Options)
-	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
-	flags.RunPrograms(cmd.Flags(), &o.runPrograms)
-	flags.JSON(cmd.Flags(), &o.json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Limits(&o.Options)
+	fs.BoolVar(&o.Batch, "batch", false, "compare money and time of a run with --batch, and without it")
+	fs.Select(&o.Options)
+	completeSelection(cmd)
+	fs.Untrusted(&o.Options)
+	fs.Baseline(&o.Options)
+	fs.Race(&o.Options)
+	fs.BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
+	fs.RunPrograms(&o.runPrograms)
+	fs.JSON(&o.json)
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }

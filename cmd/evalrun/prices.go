@@ -37,8 +37,9 @@ func (a *app) pricesCommand() *cobra.Command {
 			return a.writePrices(list)
 		},
 	}
-	flags.JSON(cmd.Flags(), &json)
-	cmd.Flags().Lookup("json").Usage = "print the price list as JSON, a file for --prices"
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.JSON(&json)
+	fs.Lookup("json").Usage = "print the price list as JSON, a file for --prices"
 	return cmd
 }
 

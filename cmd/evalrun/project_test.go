@@ -26,7 +26,7 @@ func camelCase(flag string) string {
 // Every flag of run is a key of the project file, or one that is refused there with the reason; no other key is there.
 func TestAProjectFileKnowsTheFlagsOfRun(t *testing.T) {
 	t.Parallel()
-	text, err := Schema("project")
+	text, err := schemaText("project")
 	expect.OK(t, err)
 	var schema struct {
 		Properties map[string]any `json:"properties"`

@@ -42,13 +42,13 @@ func (a *app) proxyCommand() *cobra.Command {
 			return a.proxy(cmd.Context(), &o, args)
 		},
 	}
-	fs := cmd.Flags()
-	flags.Services(fs, &o.Options)
-	flags.Limits(fs, &o.Options)
-	flags.Ledger(fs, &o.Options)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Services(&o.Options)
+	fs.Limits(&o.Options)
+	fs.Ledger(&o.Options)
 	fs.StringSliceVar(&o.models, "models", nil, "let it call the `NAMES`: services of the project file, or vendors (default those with a key)")
-	flags.Recording(fs, &o.Options)
-	flags.JSON(fs, &o.json)
+	fs.Recording(&o.Options)
+	fs.JSON(&o.json)
 	fs.Lookup("json").Usage = "print the account as JSON, on standard error"
 	flags.Config(cmd, &o.Options)
 	return cmd

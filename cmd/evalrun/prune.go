@@ -27,11 +27,11 @@ func (a *app) pruneCommand() *cobra.Command {
 		Example: "  evalrun prune --keep 30 --older 90d --dry-run\n  evalrun prune --keep 30 --older 90d",
 		RunE:    func(*cobra.Command, []string) error { return a.prune(o) },
 	}
-	fs := cmd.Flags()
-	flags.Positive(fs, &o.Keep, "keep", "keep the newest `N` runs")
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Positive(&o.Keep, "keep", "keep the newest `N` runs")
 	fs.Var((*flags.Age)(&o.Older), "older", "delete only runs older than this, such as 90d, 2w or 12h")
 	fs.BoolVarP(&o.DryRun, "dry-run", "n", false, "show what would be deleted, and delete nothing")
-	flags.JSON(fs, &o.json)
+	fs.JSON(&o.json)
 	return cmd
 }
 

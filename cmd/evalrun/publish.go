@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/site"
@@ -29,7 +28,7 @@ func (a *app) publishCommand() *cobra.Command {
 	fs.BoolVar(&o.NoContent, "no-content", false, "leave prompts and answers out, but not hashes, lengths and scores")
 	fs.Float64Var(&o.Margin, "margin", 0, "give comparisons a verdict: a rate may be lower by `M`, such as 0.05")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		return flags.CompleteRuns(cmd, nil, text)
+		return completeRuns(cmd, nil, text)
 	}
 	return cmd
 }

@@ -97,12 +97,12 @@ func TestCommentsRefuseLinksThatAreNone(t *testing.T) {
 		"", "=https://x.example", "report", "report=", "report=x.example", "report=ftp://x.example", "report=https://", "a=javascript:alert(1)",
 		"a=file:///etc/passwd", "שלום", "a=https://%zz",
 	} {
-		_, err := f.Comment(t.Context(), "night", commenting{Links: []string{"ok=https://x.example/a?b=c", link}, Getenv: noVariables})
+		_, err := f.comment(t.Context(), "night", commenting{Links: []string{"ok=https://x.example/a?b=c", link}, Getenv: noVariables})
 		expect.Same(t, fmt.Sprintf("error of %q", link), fmt.Sprint(err),
 			fmt.Sprintf("invalid --link %q: a link is TEXT=URL with an http or https address", link))
 		expect.Same(t, fmt.Sprintf("exit code of %q", link), eval.CodeOf(err), eval.CodeBadInput)
 	}
-	_, err := f.Comment(t.Context(), "night", commenting{Getenv: noVariables})
+	_, err := f.comment(t.Context(), "night", commenting{Getenv: noVariables})
 	expect.Same(t, "exit code outside of a job", eval.CodeOf(err), eval.CodeBadInput)
 	if err == nil || strings.Contains(err.Error(), "--link") {
 		t.Errorf("outside of a job: got the error %v, want one about the project", err)

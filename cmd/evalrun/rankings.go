@@ -41,8 +41,8 @@ func (r *rankings) WriteJSON(screen term.Screen) error {
 	return screen.JSON(map[string]any{"run": r.run, "ranking": r.all})
 }
 
-// Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
-func (f folder) Rank(name string, o compareRequest) (*rankings, error) {
+// rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
+func (f folder) rank(name string, o compareRequest) (*rankings, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

@@ -22,12 +22,13 @@ func (a *app) reportCommand() *cobra.Command {
 				!slices.ContainsFunc(reports.WithTable(f.Reports), table) {
 				return eval.BadInput("-v adds to the table: leave it out, or add -o table")
 			}
-			return a.runs.Report(args[0], reports.WithTable(f.Reports), a.screen(), verbose)
+			return a.runs.report(args[0], reports.WithTable(f.Reports), a.screen(), verbose)
 		},
 	}
-	flags.Reports(cmd.Flags(), &f)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "with arms, cases and settings in the table")
-	flags.CompleteFormats(cmd)
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Reports(&f)
+	fs.BoolVarP(&verbose, "verbose", "v", false, "with arms, cases and settings in the table")
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }

@@ -21,25 +21,25 @@ func (a *app) rescoreCommand() *cobra.Command {
 			"--ask-judges\n  evalrun compare main-run again",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
 	}
-	fs := cmd.Flags()
+	fs := flags.Set{FlagSet: cmd.Flags()}
 	fs.StringArrayVar(
 		&o.Suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges where a reply is missing, as after a change of a rubric")
-	flags.Service(fs, &o.Options)
-	flags.Limits(fs, &o.Options)
-	flags.Ledger(fs, &o.Options)
-	flags.NoLedger(fs, &o.Options)
-	flags.Reports(fs, &o.Options)
-	flags.Out(fs, &o.Options)
-	flags.Identity(fs, &o.Options)
-	flags.Untrusted(fs, &o.Options)
-	flags.Trust(fs, &o.Options)
-	flags.Gate(fs, &o.Options)
-	flags.Against(fs, &o.Options)
-	o.AddLevel(fs, verboseHelp)
-	flags.CompleteFormats(cmd)
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	fs.Service(&o.Options)
+	fs.Limits(&o.Options)
+	fs.Ledger(&o.Options)
+	fs.NoLedger(&o.Options)
+	fs.Reports(&o.Options)
+	fs.Out(&o.Options)
+	fs.Identity(&o.Options)
+	fs.Untrusted(&o.Options)
+	fs.Trust(&o.Options)
+	fs.Gate(&o.Options)
+	fs.Against(&o.Options)
+	o.AddLevel(fs.FlagSet, verboseHelp)
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
 	flags.Config(cmd, &o.Options)
 	return cmd
 }

@@ -21,24 +21,24 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "  evalrun resume latest\n  evalrun resume latest --errors -j 2",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
-	fs := cmd.Flags()
-	flags.Limits(fs, &o.Options)
-	flags.Wait(fs, &o.Options)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Limits(&o.Options)
+	fs.Wait(&o.Options)
 	fs.BoolVar(&o.Live, "live", false, "send what has no answer yet at once, instead of in batches")
-	flags.Ledger(fs, &o.Options)
-	flags.NoLedger(fs, &o.Options)
-	flags.Service(fs, &o.Options)
-	flags.Untrusted(fs, &o.Options)
-	flags.Trust(fs, &o.Options)
-	flags.Reports(fs, &o.Options)
-	flags.Notify(fs, &o.Options)
+	fs.Ledger(&o.Options)
+	fs.NoLedger(&o.Options)
+	fs.Service(&o.Options)
+	fs.Untrusted(&o.Options)
+	fs.Trust(&o.Options)
+	fs.Reports(&o.Options)
+	fs.Notify(&o.Options)
 	o.Vars = map[string]string{}
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
-	flags.Failures(fs, &o.MaxFailures, "more ")
+	fs.Failures(&o.MaxFailures, "more ")
 	fs.BoolVar(&o.RetryErrors, "errors", false, "run the errors of a complete run again")
-	o.AddLevel(fs, verboseHelp)
-	flags.CompleteFormats(cmd)
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	o.AddLevel(fs.FlagSet, verboseHelp)
+	completeFormats(cmd)
+	cmd.ValidArgsFunction = completeRuns
 	return cmd
 }
 

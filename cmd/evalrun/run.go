@@ -45,7 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
 			"  evalrun run --failed-in latest -o html=report.html",
-		Annotations: map[string]string{flags.Usual: "case tag failed-in repeats var base-url emulator concurrency budget-calls " +
+		Annotations: map[string]string{usualFlags: "case tag failed-in repeats var base-url emulator concurrency budget-calls " +
 			"max-failures min-pass-rate baseline margin report verbose watch dry-run out cache record replay"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.checkRaced(args); err != nil {
@@ -64,35 +64,35 @@ func (a *app) runCommand() *cobra.Command {
 			return a.run(cmd.Context(), o)
 		},
 	}
-	fs := cmd.Flags()
-	flags.Service(fs, &o.Options)
-	flags.Limits(fs, &o.Options)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Service(&o.Options)
+	fs.Limits(&o.Options)
 	fs.BoolVar(&o.Batch, "batch", false, "submit calls in batches at a lower price, and end with exit 5; resume collects")
-	flags.Wait(fs, &o.Options)
-	flags.Ledger(fs, &o.Options)
-	flags.Select(fs, &o.Options)
-	flags.Reports(fs, &o.Options)
-	flags.Out(fs, &o.Options)
-	flags.Identity(fs, &o.Options)
-	flags.Recording(fs, &o.Options)
+	fs.Wait(&o.Options)
+	fs.Ledger(&o.Options)
+	fs.Select(&o.Options)
+	fs.Reports(&o.Options)
+	fs.Out(&o.Options)
+	fs.Identity(&o.Options)
+	fs.Recording(&o.Options)
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "use the answers recorded in `DIR`; request and record missing ones")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
 	fs.StringVar(&o.Extend, "extend", "", "continue the finished `RUN` with more repeats or new cases, and keep its answers")
 	fs.StringVar(&o.ProgramsFrom, "programs-from", "", "take what programs of the suites write from `RUN`, and run none of them")
-	flags.Untrusted(fs, &o.Options)
-	flags.Gate(fs, &o.Options)
-	flags.Baseline(fs, &o.Options)
-	flags.Race(fs, &o.Options)
-	flags.Failures(fs, &o.MaxFailures, "")
+	fs.Untrusted(&o.Options)
+	fs.Gate(&o.Options)
+	fs.Baseline(&o.Options)
+	fs.Race(&o.Options)
+	fs.Failures(&o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
-	flags.RunPrograms(fs, &o.runPrograms)
-	flags.Notify(fs, &o.Options)
+	fs.RunPrograms(&o.runPrograms)
+	fs.Notify(&o.Options)
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
-	o.AddLevel(fs, verboseHelp)
-	flags.CompleteFormats(cmd)
-	flags.CompleteSelection(cmd)
+	o.AddLevel(fs.FlagSet, verboseHelp)
+	completeFormats(cmd)
+	completeSelection(cmd)
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }

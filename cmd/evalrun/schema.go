@@ -14,7 +14,7 @@ func (a *app) schemaCommand() *cobra.Command {
 			"file that begins with\n\n" +
 			"  # yaml-language-server: $schema=suite.schema.json\n\nwhere the path is relative to the file.",
 		RunE: func(_ *cobra.Command, args []string) error {
-			schema, err := Schema(append(args, "suite")[0])
+			schema, err := schemaText(append(args, "suite")[0])
 			if err == nil {
 				_, err = a.out.Write(schema)
 			}

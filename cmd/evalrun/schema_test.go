@@ -27,7 +27,7 @@ import (
 
 func schemaOf(t testing.TB, what string) []byte {
 	t.Helper()
-	text, err := Schema(what)
+	text, err := schemaText(what)
 	expect.OK(t, err)
 	return text
 }

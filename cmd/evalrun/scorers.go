@@ -27,7 +27,8 @@ func (a *app) scorersCommand() *cobra.Command {
 			return explainKind(a.out, args[0])
 		},
 	}
-	flags.JSON(cmd.Flags(), &json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.JSON(&json)
 	return cmd
 }
 

@@ -35,11 +35,11 @@ func (a *app) selfTestCommand() *cobra.Command {
 			return a.selfTest(o)
 		},
 	}
-	fs := cmd.Flags()
+	fs := flags.Set{FlagSet: cmd.Flags()}
 	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
-	flags.Rule(fs, &o.Rule)
-	flags.AllowFile(fs, &o.Options)
-	flags.JSON(fs, &o.json)
+	fs.Rule(&o.Rule)
+	fs.AllowFile(&o.Options)
+	fs.JSON(&o.json)
 	flags.Config(cmd, &o.Options)
 	return cmd
 }
@@ -52,7 +52,7 @@ func (a *app) selfTest(o selfTestOptions) error {
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(l.Suites[0], o.against, l.Options.WithDefaults())
+	tests, err := a.runs.selfTest(l.Suites[0], o.against, l.Options.WithDefaults())
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (a *app) selfTest(o selfTestOptions) error {
 
 type selfTests []gate.ArmSelfTest
 
-// SelfTest compares a run with itself by the gate of a suite.
-func (f folder) SelfTest(s *suite.Suite, name string, o *eval.WithDefaults) (selfTests, error) {
+// selfTest compares a run with itself by the gate of a suite.
+func (f folder) selfTest(s *suite.Suite, name string, o *eval.WithDefaults) (selfTests, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

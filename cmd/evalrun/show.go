@@ -26,18 +26,19 @@ func (a *app) showCommand() *cobra.Command {
 			case verbose && (json || what.Case == ""):
 				return eval.BadInput("-v adds to a case that is shown in full: name a case, without --json")
 			case json:
-				return a.runs.ShowJSON(args[0], what, a.screen())
+				return a.runs.showJSON(args[0], what, a.screen())
 			case what.Case == "":
-				return a.runs.List(args[0], what, a.screen())
+				return a.runs.list(args[0], what, a.screen())
 			}
-			return a.runs.Show(args[0], what, a.screen(), verbose)
+			return a.runs.show(args[0], what, a.screen(), verbose)
 		},
 	}
-	flags.Arms(cmd.Flags(), &what.Arms)
-	flags.Outcomes(cmd.Flags(), &what.Outcomes)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show all safety ratings, the declarations of tools, and raw answers")
-	flags.JSON(cmd.Flags(), &json)
-	cmd.Flags().Lookup("json").Usage = "print JSON, one case or trial a line"
-	cmd.ValidArgsFunction = flags.CompleteCases
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.Arms(&what.Arms)
+	fs.Outcomes(&what.Outcomes)
+	fs.BoolVarP(&verbose, "verbose", "v", false, "also show all safety ratings, the declarations of tools, and raw answers")
+	fs.JSON(&json)
+	fs.Lookup("json").Usage = "print JSON, one case or trial a line"
+	cmd.ValidArgsFunction = completeCases
 	return cmd
 }

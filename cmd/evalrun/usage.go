@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 )
 
@@ -41,14 +40,14 @@ func (a *app) usage(cmd *cobra.Command) error {
 		u.text(cmd.Long)
 	}
 	u.commands(cmd)
-	all := flags.Grouped(cmd.LocalFlags())
-	if cmd.Annotations[flags.Usual] == "" || a.global.Help.All {
-		for _, g := range append(all, flags.Common(cmd)) {
-			u.flags(g, flags.Phrase)
+	all := grouped(cmd.LocalFlags())
+	if cmd.Annotations[usualFlags] == "" || a.global.Help.All {
+		for _, g := range append(all, commonFlags(cmd)) {
+			u.flags(g, flagPhrase)
 		}
 	} else {
-		for _, g := range flags.OnlyUsual(cmd, all) {
-			u.flags(g, flags.Brief)
+		for _, g := range onlyUsual(cmd, all) {
+			u.flags(g, brief)
 		}
 		u.line("\n`" + cmd.CommandPath() + " --help=all` lists all flags, with their defaults")
 	}
@@ -120,7 +119,7 @@ func (u *usageWriter) commands(cmd *cobra.Command) {
 	group("Commands", "")
 }
 
-func (u *usageWriter) flags(g flags.Group, phrase func(*pflag.Flag) string) {
+func (u *usageWriter) flags(g flagGroup, phrase func(*pflag.Flag) string) {
 	if len(g.Flags) == 0 {
 		return
 	}
@@ -134,7 +133,7 @@ func (u *usageWriter) flags(g flags.Group, phrase func(*pflag.Flag) string) {
 		column = 0
 	}
 	for _, f := range g.Flags {
-		u.entry("  "+flags.Named(f), phrase(f), column)
+		u.entry("  "+namedFlag(f), phrase(f), column)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -60,7 +59,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 func TestFlagsHaveGroups(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range commands() {
-		for _, g := range flags.Grouped(cmd.LocalFlags()) {
+		for _, g := range grouped(cmd.LocalFlags()) {
 			if g.Title == "Other" && len(g.Flags) > 0 {
 				t.Errorf("%s: --%s is in no group, want it in one of internal/flags", cmd.CommandPath(), g.Flags[0].Name)
 			}
@@ -74,7 +73,7 @@ func TestRunHelpHasGroupsAndExamples(t *testing.T) {
 	cmd, _, err := (&app{}).root().Find([]string{"run"})
 	expect.OK(t, err)
 	var titles []string
-	for _, g := range flags.Grouped(cmd.LocalFlags()) {
+	for _, g := range grouped(cmd.LocalFlags()) {
 		titles = append(titles, g.Title)
 	}
 	if want := []string{"Selection", "Service", "Limits", "Gate", "Reports", "Recording", "Other"}; !slices.Equal(titles, want) {
@@ -98,7 +97,7 @@ func TestRunHelpFitsAScreen(t *testing.T) {
 		t.Errorf("got %d lines and last %q, want at most 50 and how to list all flags", len(lines), last)
 	}
 	all := helpOf(t, cmd, 80)
-	for name := range strings.FieldsSeq(cmd.Annotations[flags.Usual]) {
+	for name := range strings.FieldsSeq(cmd.Annotations[usualFlags]) {
 		if cmd.Flags().Lookup(name) == nil || !strings.Contains(text, "--"+name) {
 			t.Errorf("--%s is not in the short help", name)
 		}
@@ -122,10 +121,10 @@ func TestFlagsAreWords(t *testing.T) {
 			if f.Hidden || f.Name == "help" || f.Name == "version" {
 				return
 			}
-			if name := flags.Named(f); !named.MatchString(name) {
+			if name := namedFlag(f); !named.MatchString(name) {
 				t.Errorf("%s: got the flag %q, want a name in the common form", c.CommandPath(), name)
 			}
-			if phrase := flags.Phrase(f); phrase == "" || strings.HasSuffix(phrase, ".") || strings.Contains(phrase, "`") {
+			if phrase := flagPhrase(f); phrase == "" || strings.HasSuffix(phrase, ".") || strings.Contains(phrase, "`") {
 				t.Errorf("%s --%s: got the phrase %q, want one without a full stop or backquotes", c.CommandPath(), f.Name, phrase)
 			}
 		})

@@ -38,15 +38,16 @@ func (a *app) validateCommand() *cobra.Command {
 			return eval.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
-	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
-	cmd.Flags().StringVarP(
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.BoolVar(&json, "json", false, "print JSON")
+	fs.StringVarP(
 		&format, "format", "o", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
 	)
-	flags.Select(cmd.Flags(), &f)
-	flags.Seed(cmd.Flags(), &f)
-	flags.CompleteSelection(cmd)
-	flags.Untrusted(cmd.Flags(), &f)
-	flags.AllowEnv(cmd.Flags(), &f)
+	fs.Select(&f)
+	fs.Seed(&f)
+	completeSelection(cmd)
+	fs.Untrusted(&f)
+	fs.AllowEnv(&f)
 	flags.ConfigSuites(cmd, &f)
 	validate := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.annotated(validate(cmd, args), format) }

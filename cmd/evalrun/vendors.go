@@ -37,7 +37,8 @@ func (a *app) vendorsCommand() *cobra.Command {
 			return a.writeVendors()
 		},
 	}
-	flags.JSON(cmd.Flags(), &json)
+	fs := flags.Set{FlagSet: cmd.Flags()}
+	fs.JSON(&json)
 	return cmd
 }
 

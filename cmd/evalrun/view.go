@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/site"
@@ -35,7 +34,7 @@ func (a *app) viewCommand() *cobra.Command {
 	fs.BoolVar(&o.label, "label", false, "label answers of your own runs: pass, fail and a comment")
 	fs.StringVar(&o.as, "as", "", "with --label: label as `NAME` (default git's user.name, else the account)")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		return flags.CompleteRuns(cmd, nil, text)
+		return completeRuns(cmd, nil, text)
 	}
 	return cmd
 }

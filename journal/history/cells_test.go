@@ -178,10 +178,10 @@ func TestDamagedCellsAreReportedWithTheirRemedy(t *testing.T) {
 	expect.OK(t, s.Add(drawn(t, folder, 1)))
 	execute(t, s, "UPDATE cells SET data = x'00ff'")
 	_, err := s.Trend(Query{Suite: "s", Arm: "t/p", Case: "case 3"})
-	if !errors.Is(err, errUnusable) {
-		t.Errorf("the trend of a case: got %v, want %v", err, errUnusable)
+	if !errors.Is(err, ErrUnusable) {
+		t.Errorf("the trend of a case: got %v, want %v", err, ErrUnusable)
 	}
-	if _, err = s.Cases("s", "t/p", 0); !errors.Is(err, errUnusable) {
-		t.Errorf("the cases: got %v, want %v", err, errUnusable)
+	if _, err = s.Cases("s", "t/p", 0); !errors.Is(err, ErrUnusable) {
+		t.Errorf("the cases: got %v, want %v", err, ErrUnusable)
 	}
 }

@@ -3,7 +3,7 @@
 // so Rebuild can always make it again.
 //
 // Only this package uses SQL. The usual order: Open, Store.Add when a run has ended, or Store.Runs,
-// Store.Knows and Store.Trend to read; Close. Rebuild if Open returns errUnusable.
+// Store.Knows and Store.Trend to read; Close. Rebuild if Open returns ErrUnusable.
 //
 // Several processes may use one history. They should close it soon, because Rebuild waits until all have.
 package history
@@ -25,14 +25,14 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// errUnusable is wrapped for a file that is damaged, no history, or of a newer evalrun. Rebuild replaces it.
-var errUnusable = errors.New("`evalrun history --rebuild` makes the history again from the run directories")
+// ErrUnusable is wrapped for a file that is damaged, no history, or of a newer evalrun. Rebuild replaces it.
+var ErrUnusable = errors.New("`evalrun history --rebuild` makes the history again from the run directories")
 
 // ErrStrange is wrapped for a history with another schema, such as triggers. SetAside renames it.
 var ErrStrange = errors.New("has tables, triggers or views that evalrun did not write")
 
-// errBusy is wrapped by errors of Open, Add and Rebuild when another process used the history for too long.
-var errBusy = errors.New("another evalrun uses the history")
+// ErrBusy is wrapped by errors of Open, Add and Rebuild when another process used the history for too long.
+var ErrBusy = errors.New("another evalrun uses the history")
 
 // patience is how long to wait for other processes.
 const patience = 30 * time.Second
@@ -164,7 +164,7 @@ func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (b
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if ok, err := how(lock, ctx, 5*time.Millisecond); errors.Is(err, context.DeadlineExceeded) || err == nil && !ok {
-		return nil, errBusy
+		return nil, ErrBusy
 	} else if err != nil {
 		return nil, err
 	}
@@ -201,18 +201,18 @@ func (s *Store) explain(err error) error {
 	var system *os.PathError
 	var other foreign
 	switch {
-	case err == nil, errors.Is(err, errUnusable):
+	case err == nil, errors.Is(err, ErrUnusable):
 		return err
 	case errors.Is(err, ErrStrange):
 		return fmt.Errorf("the history %s %w", s.path, err)
 	case errors.As(err, &other):
 		return s.unusable(string(other))
-	case errors.Is(err, errBusy), errors.As(err, &system):
+	case errors.Is(err, ErrBusy), errors.As(err, &system):
 		return fmt.Errorf("the history %s cannot be used: %w", s.path, err)
 	case errors.As(err, &known):
 		switch known.Code() & 0xff {
 		case codeBusy, codeLocked:
-			return fmt.Errorf("the history %s cannot be used: %w", s.path, errBusy)
+			return fmt.Errorf("the history %s cannot be used: %w", s.path, ErrBusy)
 		case codePerm, codeReadOnly, codeInterrupt, codeInOut, codeFull, codeCantOpen:
 			return fmt.Errorf("the history %s cannot be used: %w", s.path, err)
 		}
@@ -220,9 +220,9 @@ func (s *Store) explain(err error) error {
 	return s.unusable("is damaged (" + err.Error() + ")")
 }
 
-// unusable returns an errUnusable that says what is wrong with the file.
+// unusable returns an ErrUnusable that says what is wrong with the file.
 func (s *Store) unusable(what string) error {
-	return fmt.Errorf("the history %s %s: %w", s.path, what, errUnusable)
+	return fmt.Errorf("the history %s %s: %w", s.path, what, ErrUnusable)
 }
 
 // OpenToRead opens the history without creating or changing any file. The error is fs.ErrNotExist if there

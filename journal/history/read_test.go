@@ -66,8 +66,8 @@ func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	expect.OK(t, r.Close(), writer.Close())
 	for _, spoilt := range []string{"", "no database"} {
 		expect.OK(t, os.WriteFile(path, []byte(spoilt), 0o600))
-		if _, err := OpenToRead(path); !errors.Is(err, errUnusable) {
-			t.Errorf("%q: %v, want %v", spoilt, err, errUnusable)
+		if _, err := OpenToRead(path); !errors.Is(err, ErrUnusable) {
+			t.Errorf("%q: %v, want %v", spoilt, err, ErrUnusable)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Rebuild(path string, dirs []string, notice func(string), judge func(*journa
 	r := &rebuild{path: path, dirs: dirs, notice: notice, judge: judge, seen: map[string]stamp{}}
 	err = r.run()
 	s := &Store{path: path}
-	if errors.Is(err, errUnusable) { // about the temporary file, which the user does not know
+	if errors.Is(err, ErrUnusable) { // about the temporary file, which the user does not know
 		return fmt.Errorf("the history %s could not be made again: %s", path, err.Error())
 	}
 	return s.explain(err)

@@ -85,7 +85,7 @@ func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 				}
 				_ = s.Close()
 			}
-			if !errors.Is(err, errUnusable) || !strings.Contains(err.Error(), path) ||
+			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) ||
 				!strings.Contains(err.Error(), "evalrun history --rebuild") {
 				t.Fatalf("got %v, want an error that names the file and the command", err)
 			}

@@ -20,8 +20,10 @@ func all() (*pflag.FlagSet, *evalrun.Options) {
 	var f evalrun.Options
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	for _, bind := range []func(*pflag.FlagSet, *evalrun.Options){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
-		bind(fs, &f)
+	for _, bind := range []func(Set, *evalrun.Options){
+		Set.Service, Set.Limits, Set.Select, Set.Out, Set.Gate, Set.Reports, Set.Untrusted, Set.Trust, Set.Baseline,
+	} {
+		bind(Set{fs}, &f)
 	}
 	return fs, &f
 }
@@ -89,8 +91,8 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		expect.Same(t, text, got.Options, expected.Options)
 		expect.Same(t, text+": trust", got.Trust, expected.Trust)
 		may := pflag.NewFlagSet("continued", pflag.ContinueOnError)
-		for _, bind := range []func(*pflag.FlagSet, *evalrun.Options){Limits, Reports, OutDir, Trust} {
-			bind(may, &evalrun.Options{})
+		for _, bind := range []func(Set, *evalrun.Options){Set.Limits, Set.Reports, Set.OutDir, Set.Trust} {
+			bind(Set{may}, &evalrun.Options{})
 		}
 		var differing []string
 		fs.Visit(func(f *pflag.Flag) {
@@ -155,20 +157,6 @@ func TestFlagsThatAreNotGivenAreEmpty(t *testing.T) {
 		}
 	})
 	var model string
-	EmbeddingModel(fs, &model)
+	Set{fs}.EmbeddingModel(&model)
 	expect.Same(t, "the embedding model", model, "embedding-001")
-}
-
-// A shell is offered names with the prefix, each once, none that it could not take, and not too many.
-func TestAShellIsOfferedEachNameOnce(t *testing.T) {
-	t.Parallel()
-	names := []string{"alpha", "beta", "alpha", "al\x1b[2Jpha", "alp\nha", "also"}
-	expect.Same(t, "with a prefix", offered("al", slices.Values(names)), []string{"alpha", "also"})
-	expect.Same(t, "without", offered("", slices.Values(names)), []string{"alpha", "beta", "also"})
-	count := 0
-	many := offered("", func(yield func(string) bool) {
-		for ; yield(fmt.Sprint(count)); count++ {
-		}
-	})
-	expect.Same(t, "of endless names", [2]int{len(many), count}, [2]int{maxOffered, maxOffered - 1})
 }

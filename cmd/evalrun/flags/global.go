@@ -28,7 +28,7 @@ func (g *Global) Add(root *cobra.Command) {
 	fs := root.PersistentFlags()
 	fs.Var(&g.Color, "color", "use colours `WHEN`: auto, always or never (default auto; also NO_COLOR, FORCE_COLOR)")
 	fs.StringVarP(&g.directory, "directory", "C", "", "run as if started in `DIR`")
-	fs.VarPF(&g.Help, helpFlag, "h", "show this help; --help=all lists every flag").NoOptDefVal = "true"
+	fs.VarPF(&g.Help, "help", "h", "show this help; --help=all lists every flag").NoOptDefVal = "true"
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cmp.Or(notEmpty(cmd), g.enter()) }
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
-func Identity(fs *pflag.FlagSet, f *evalrun.Options) {
+func (fs Set) Identity(f *evalrun.Options) {
 	fs.Var(value[string]{&f.Name, "NAME", runName}, "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")

@@ -187,7 +187,7 @@ func (a *allow) Set(s string) error {
 }
 
 // Positive adds a flag for a whole number above zero.
-func Positive(fs *pflag.FlagSet, p *int, name, usage string) {
+func (fs Set) Positive(p *int, name, usage string) {
 	fs.Var(boundedInt(p, math.MaxInt32), name, usage)
 }
 

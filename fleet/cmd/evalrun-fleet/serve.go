@@ -35,7 +35,7 @@ func serveCommand(global *flags.Global) *cobra.Command {
 			"  evalrun-fleet serve suite.yaml --out nightly --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem",
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd, args, &o, global) },
 	}
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError) // flags that may be others when a run continues
+	fs := flags.Set{FlagSet: pflag.NewFlagSet("", pflag.ContinueOnError)} // flags that may be others when a run continues
 	fs.StringVar(&o.Resume, "resume", "", "continue `RUN`, with its suites and flags")
 	fs.StringVar(&o.Listen, "listen", "", "listen for workers on `ADDR` (default a free port of this machine alone)")
 	fs.StringVar(&o.Host, "host", "", "the `NAME` by which workers reach this machine, if that is not the address of --listen")
@@ -44,20 +44,20 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	fs.StringVar(&o.TLSCA, "tls-ca", "", "`FILE` with the certificates that workers shall trust (default those of their system)")
 	fs.StringVar(&o.NATS, "nats", "", "use the NATS server at `URL` instead of one in this process")
 	fs.StringVar(&o.Login, "nats-creds", "", "`FILE` of NATS credentials for --nats")
-	flags.Limits(fs, &o.Options)
-	flags.Ledger(fs, &o.Options)
-	flags.Reports(fs, &o.Options)
-	flags.Failures(fs, &o.MaxFailures, "")
-	o.AddLevel(fs, "report each trial and retry as it ends")
-	cmd.Flags().AddFlagSet(fs)
-	o.planFlags(cmd.Flags())
+	fs.Limits(&o.Options)
+	fs.Ledger(&o.Options)
+	fs.Reports(&o.Options)
+	fs.Failures(&o.MaxFailures, "")
+	o.AddLevel(fs.FlagSet, "report each trial and retry as it ends")
+	cmd.Flags().AddFlagSet(fs.FlagSet)
+	o.planFlags(flags.Set{FlagSet: cmd.Flags()})
 	flags.ConfigSuites(cmd, &o.Options)
 	begin := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.Resume == "" {
 			return begin(cmd, args)
 		}
-		if err := onlyThese(fs, cmd, args); err != nil {
+		if err := onlyThese(fs.FlagSet, cmd, args); err != nil {
 			return err
 		}
 		return serve(cmd, nil, &o, global)
@@ -66,15 +66,15 @@ func serveCommand(global *flags.Global) *cobra.Command {
 }
 
 // planFlags adds the flags that a run keeps from its beginning.
-func (o *serveOptions) planFlags(fs *pflag.FlagSet) {
-	flags.Service(fs, &o.Options)
-	flags.Select(fs, &o.Options)
-	flags.Out(fs, &o.Options)
-	flags.Identity(fs, &o.Options)
-	flags.Untrusted(fs, &o.Options)
-	flags.Gate(fs, &o.Options)
-	flags.Baseline(fs, &o.Options)
-	flags.Race(fs, &o.Options)
+func (o *serveOptions) planFlags(fs flags.Set) {
+	fs.Service(&o.Options)
+	fs.Select(&o.Options)
+	fs.Out(&o.Options)
+	fs.Identity(&o.Options)
+	fs.Untrusted(&o.Options)
+	fs.Gate(&o.Options)
+	fs.Baseline(&o.Options)
+	fs.Race(&o.Options)
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 }
 

@@ -31,15 +31,15 @@ func workCommand() *cobra.Command {
 		Example: "  evalrun-fleet work --nats nats://127.0.0.1:4222 --creds nightly/fleet.creds --concurrency 16",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return work(cmd, &o) },
 	}
-	fs := cmd.Flags()
+	fs := flags.Set{FlagSet: cmd.Flags()}
 	fs.StringVar(&o.url, "nats", "", "the `URL` that the coordinator prints")
 	fs.StringVar(&o.creds, "creds", "", "credentials in `FILE`, RUN/fleet.creds of the coordinator (also EVALRUN_FLEET_CREDS)")
 	fs.IntVarP(&o.places, "concurrency", "j", 8, "make `N` calls at once")
 	fs.Var((*flags.Duration)(&o.wait), "wait", "wait for a coordinator for this long, then end with exit code 4 (default 10m)")
-	flags.Service(fs, &o.Options)
-	flags.Untrusted(fs, &o.Options)
-	flags.Trust(fs, &o.Options)
-	flags.Ledger(fs, &o.Options)
+	fs.Service(&o.Options)
+	fs.Untrusted(&o.Options)
+	fs.Trust(&o.Options)
+	fs.Ledger(&o.Options)
 	return cmd
 }
 

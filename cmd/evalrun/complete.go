@@ -1,4 +1,4 @@
-package flags
+package main
 
 import (
 	"iter"
@@ -14,11 +14,11 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CompleteSelection completes flags that select trials, from recorded runs and from the suites on the command line.
-func CompleteSelection(cmd *cobra.Command) {
+// completeSelection completes flags that select trials, from recorded runs and from the suites on the command line.
+func completeSelection(cmd *cobra.Command) {
 	for _, flag := range []string{"failed-in", "changed-since"} {
 		completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-			return CompleteRuns(cmd, nil, text)
+			return completeRuns(cmd, nil, text)
 		})
 	}
 	for flag, names := range map[string]func(*suite.Suite) []string{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
@@ -84,8 +84,8 @@ func offered(text string, names iter.Seq[string]) []string {
 	return out
 }
 
-// CompleteFormats completes the value of -o with the names of report formats.
-func CompleteFormats(cmd *cobra.Command) {
+// completeFormats completes the value of -o with the names of report formats.
+func completeFormats(cmd *cobra.Command) {
 	completeFlag(cmd, "report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		for _, f := range reports.Formats() {
@@ -95,8 +95,8 @@ func CompleteFormats(cmd *cobra.Command) {
 	})
 }
 
-// CompleteRuns completes the first argument with what names recorded runs, the newest first.
-func CompleteRuns(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+// completeRuns completes the first argument with what names recorded runs, the newest first.
+func completeRuns(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -114,10 +114,10 @@ func CompleteRuns(_ *cobra.Command, args []string, text string) ([]string, cobra
 	return out, cobra.ShellCompDirectiveKeepOrder
 }
 
-// CompleteCases completes the first argument with a run, and the second with a case of that run.
-func CompleteCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+// completeCases completes the first argument with a run, and the second with a case of that run.
+func completeCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) != 1 {
-		return CompleteRuns(cmd, args, text)
+		return completeRuns(cmd, args, text)
 	}
 	doc, err := rundir.At("").Open(args[0])
 	if err != nil {

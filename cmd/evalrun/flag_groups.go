@@ -1,4 +1,4 @@
-package flags
+package main
 
 import (
 	"slices"
@@ -22,12 +22,12 @@ var groups = []struct{ title, flags string }{
 	{"Recording", "cache record replay replay-or-record answers"},
 }
 
-// Usual is the annotation of a command that names the flags that people use, where there are many others.
-const Usual = "usual"
+// usualFlags is the annotation of a command that names the flags that people use, where there are many others.
+const usualFlags = "usual"
 
-// OnlyUsual leaves only the usual flags of a command in groups.
-func OnlyUsual(cmd *cobra.Command, all []Group) (out []Group) {
-	usual := strings.Fields(cmd.Annotations[Usual])
+// onlyUsual leaves only the usual flags of a command in groups.
+func onlyUsual(cmd *cobra.Command, all []flagGroup) (out []flagGroup) {
+	usual := strings.Fields(cmd.Annotations[usualFlags])
 	for _, g := range all {
 		g.Flags = slices.DeleteFunc(g.Flags, func(f *pflag.Flag) bool { return !slices.Contains(usual, f.Name) })
 		if len(g.Flags) > 0 {
@@ -37,9 +37,9 @@ func OnlyUsual(cmd *cobra.Command, all []Group) (out []Group) {
 	return out
 }
 
-// Brief is the beginning of the help text of a flag, without its details.
-func Brief(f *pflag.Flag) string {
-	phrase := Phrase(f)
+// brief is the beginning of the help text of a flag, without its details.
+func brief(f *pflag.Flag) string {
+	phrase := flagPhrase(f)
 	for _, mark := range []string{" (", "; ", ": ", ", "} {
 		phrase, _, _ = strings.Cut(phrase, mark)
 	}
@@ -52,14 +52,14 @@ const helpFlag = "help"
 // Up to few flags are listed without headings.
 const few = 16
 
-// Group is a list of flags under a heading.
-type Group struct {
+// flagGroup is a list of flags under a heading.
+type flagGroup struct {
 	Title string // "" for a list without headings
 	Flags []*pflag.Flag
 }
 
-// Grouped returns the flags in the order of help. Many flags are in groups, and those without a group come last.
-func Grouped(fs *pflag.FlagSet) []Group {
+// grouped returns the flags in the order of help. Many flags are in groups, and those without a group come last.
+func grouped(fs *pflag.FlagSet) []flagGroup {
 	var shown []*pflag.Flag
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != helpFlag {
@@ -67,11 +67,11 @@ func Grouped(fs *pflag.FlagSet) []Group {
 		}
 	})
 	if len(shown) <= few {
-		return []Group{{Flags: shown}}
+		return []flagGroup{{Flags: shown}}
 	}
-	var out []Group
+	var out []flagGroup
 	for _, g := range groups {
-		one := Group{Title: g.title}
+		one := flagGroup{Title: g.title}
 		for _, name := range strings.Fields(g.flags) {
 			if i := slices.IndexFunc(shown, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 {
 				one.Flags = append(one.Flags, shown[i])
@@ -82,23 +82,23 @@ func Grouped(fs *pflag.FlagSet) []Group {
 			out = append(out, one)
 		}
 	}
-	return append(out, Group{Title: "Other", Flags: shown})
+	return append(out, flagGroup{Title: "Other", Flags: shown})
 }
 
-// Common returns the flags that all commands have.
-func Common(cmd *cobra.Command) Group {
+// commonFlags returns the flags that all commands have.
+func commonFlags(cmd *cobra.Command) flagGroup {
 	cmd.InitDefaultHelpFlag()
-	out := Group{Title: "All commands"}
+	out := flagGroup{Title: "All commands"}
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != helpFlag {
 			out.Flags = append(out.Flags, f)
 		}
 	})
-	return Group{out.Title, append(out.Flags, cmd.Flags().Lookup(helpFlag))}
+	return flagGroup{out.Title, append(out.Flags, cmd.Flags().Lookup(helpFlag))}
 }
 
-// Named returns a flag as help writes it: -o, --report FORMAT[=FILE].
-func Named(f *pflag.Flag) string {
+// namedFlag returns a flag as help writes it: -o, --report FORMAT[=FILE].
+func namedFlag(f *pflag.Flag) string {
 	name := "    --" + f.Name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", --" + f.Name
@@ -126,8 +126,8 @@ func word(value string) string {
 	return value
 }
 
-// Phrase returns the help text of a flag, with its default.
-func Phrase(f *pflag.Flag) string {
+// flagPhrase returns the help text of a flag, with its default.
+func flagPhrase(f *pflag.Flag) string {
 	_, phrase := pflag.UnquoteUsage(f)
 	if isSwitch(f) {
 		phrase = f.Usage
