@@ -14,11 +14,11 @@ func candidatesKind() Kind {
 	return Kind{
 		Name: "candidates", Summary: "this number of candidates came, and they agree",
 		Version: 2,
-		Doc: "Takes `{min, max}`, or the exact number alone. Also takes `agreement: {min, by}`: the share of the " +
-			"candidates with the most frequent text, which is also the value. `by: normalized` (default) ignores case, " +
-			"white space and punctuation at the end; `by: exact` compares texts as they are. A candidate without text " +
-			"agrees with none; of a single candidate agreement is unscored. It looks at all candidates, whatever " +
-			"`candidate` says. `generationConfig: {candidateCount: 3}` requests several.",
+		Doc: "Takes `{min, max}`, or the exact number alone. `agreement: {min, by}` bounds the share of the candidates with the " +
+			"most frequent text, which is also the value. `by: normalized` (default) ignores case, white space and punctuation at " +
+			"the end; `by: exact` does not. A candidate without text agrees with none; of a single candidate agreement is " +
+			"unscored. It looks at all candidates, whatever `candidate` says. `generationConfig: {candidateCount: 3}` requests " +
+			"several.",
 		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
 		takes:   yaml.Either(yaml.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
 	}

@@ -17,8 +17,8 @@ func combinators() []Kind {
 			Name:    "not",
 			Summary: "the scorer inside does not pass",
 			Version: 2,
-			Doc: "Takes one scorer. Passes when the scorer inside read the answer, compared it and did not pass. An answer without text, " +
-				"or one that cannot be read, stays a failure, and unscored stays unscored. The value is 1 minus the value inside.",
+			Doc: "Takes one scorer. Passes when the scorer inside read the answer, compared it and did not pass. The value is 1 minus " +
+				"the value inside.",
 			Example: "- not: {contains: \"as an AI\"}",
 			takes:   yaml.Either(aNested(), yaml.Filled(aNested())),
 			compile: compileNot,
@@ -27,8 +27,7 @@ func combinators() []Kind {
 		{
 			Name:    "all",
 			Summary: "every scorer inside passes",
-			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one is " +
-				"unscored.",
+			Doc:     "Takes a list of scorers. The value is the least of theirs.",
 			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}",
 			takes:   yaml.Filled(aNested()),
 			compile: compileAll,
@@ -37,7 +36,7 @@ func combinators() []Kind {
 		{
 			Name:    "any",
 			Summary: "at least one scorer inside passes",
-			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one is unscored.",
+			Doc:     "Takes a list of scorers. The value is the largest of theirs.",
 			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'",
 			takes:   yaml.Filled(aNested()),
 			compile: compileAny,

@@ -11,10 +11,9 @@ import (
 func costKind() Kind {
 	return Kind{
 		Name: "cost", Summary: "the answer costs no more than this amount",
-		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` " +
-			"in the suite, or `--prices FILE`. Without a list, or a price for a tested model, no request is sent. It " +
-			"counts the tokens of the prompt and of all candidates, without failed attempts. The reason says where the " +
-			"numbers come from, as for `tokens`.",
+		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the " +
+			"suite, or `--prices FILE`. Without a list, or a price for a tested model, no request is sent. It counts the tokens of " +
+			"the prompt and of all candidates, without failed attempts. The reason says where the numbers come from.",
 		Example: "- cost: {max: 0.002}", takes: yaml.Either(price(), costKeys().Shape()), compile: compileCost,
 	}
 }

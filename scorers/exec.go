@@ -23,27 +23,26 @@ import (
 func execKind() Kind {
 	return Kind{
 		Name: "exec", Version: 2, Summary: "a program of your own scores the answer",
-		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env, result, verifier}`. " +
-			"`./check.sh` is an executable file of the project; a name without a slash, such as `python3`, is " +
-			"looked up in PATH. There is no shell. The program runs in the suite's folder, once for each answer.\n\n" +
-			"- Standard input is a JSON object that begins with `version` (1) and `answer`, the candidate's text. " +
-			"`evalrun help program-protocol#scorers` has its other keys.\n" +
-			"- Standard output is true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": " +
-			"\"...\"}`. Without `passed` a number passes when it is 1. A `threshold` next to the kind decides in any case. " +
-			"`\"score\": null` is unscored.\n" +
-			"- It must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB. Everything " +
-			"else makes the trial an error of kind `scorer`.\n" +
-			"- Its environment has no keys and no variables of evalrun (EVALRUN_...). `env` adds names with values, or " +
-			"lists private variables to pass on.\n" +
+		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env, result, " +
+			"verifier}`. `./check.sh` is an executable file of the project; a name without a slash is looked up in PATH. There is " +
+			"no shell. The program runs in the suite's folder, once for each answer.\n\n" +
+			"- Standard input is a JSON object with `version` (1), `answer` and other keys, which `evalrun help " +
+			"program-protocol#scorers` lists.\n" +
+			"- Standard output is true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`. " +
+			"Without `passed` a number passes when it is 1. A `threshold` next to the kind decides in any case. `\"score\": null` " +
+			"is unscored.\n" +
+			"- It must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB, else the trial is an " +
+			"error of kind `scorer`.\n" +
+			"- Its environment has no keys and no `EVALRUN_` variables. `env` adds names with values, or lists private variables " +
+			"to pass on.\n" +
 			"- `result: exit` takes the exit status instead: 0 passes, 1 fails, and any other one, or a signal, is unscored. " +
-			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` decides. The " +
-			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
+			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` " +
+			"decides. The last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
 			"- `verifier: tests` is a folder of the project. The program runs in a copy of the workspace that an agent left, with " +
-			"this folder over it and without links that lead out of it, or to what this folder has. A file that the command " +
-			"names is the verifier's or the suite's. Python finds modules of the agent's last, and only where a file of the workspace " +
-			"or the command names them.\n\n" +
-			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
-			"needs `--allow program`.",
+			"this folder over it and without links that lead out of it, or to what this folder has. A file that the command names " +
+			"is the verifier's or the suite's. Python finds modules of the agent's last, and only where a file of the workspace or " +
+			"the command names them.\n\n" +
+			"Files of the project that the command names are a part of the scorer. With `--untrusted` it needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}",
 		takes:   yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}

@@ -18,33 +18,28 @@ import (
 func exprKind() Kind {
 	return Kind{
 		Name: "expr", Version: 2, Summary: "an expression over the answer, its numbers and the variables of the case",
-		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or at " +
-			"the `threshold` next to the kind. It can name:\n\n" +
-			"- `answer`, the text of the chosen candidate; `candidates`, each with `text`, `finishReason` and " +
-			"`safetyRatings` (`category`, `probability`, `blocked`)\n" +
+		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or at the " +
+			"`threshold` next to the kind. It can name:\n\n" +
+			"- `answer`, the text of the chosen candidate; `candidates`, each with `text`, `finishReason` and `safetyRatings` " +
+			"(`category`, `probability`, `blocked`)\n" +
 			"- `vars`, the variables of the case: texts, and lists and mappings with the types of their values\n" +
-			"- `usage`: `promptTokens`, `outputTokens`, `totalTokens`, `cachedTokens`, `reasoningTokens`, " +
-			"`toolUseTokens`, `source`\n" +
+			"- `usage`: `promptTokens`, `outputTokens`, `totalTokens`, `cachedTokens`, `reasoningTokens`, `toolUseTokens`, " +
+			"`source`\n" +
 			"- `timing`: `latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`\n" +
 			"- `safety`, the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`\n" +
-			"- `calls`, the tool calls of the whole trial, each with `name`, `args` (a mapping, or nil where the " +
-			"arguments are not a JSON object), `result` (what the model got for it, a text), " +
+			"- `calls`, the tool calls of the whole trial, each with `name`, `args` (a mapping, or nil), `result` (a text), " +
 			"`status` (ok, failed, or none without a result) and `failed`; `steps`, the number of calls of the model\n" +
-			"- `parts`, the pieces of the chosen candidate in their order, each with one of `text`, `reasoning`, `call` " +
-			"and `other` (the other texts are \"\", the rest is nil)\n" +
-			"- `finishReason`, evalrun's word: TOOL_CALLS for an answer that ends in tool calls; `blocked`, true for a " +
-			"block\n\n" +
-			"A `let` may hide any of these names. Any other name, and a variable that a case does not have, is an error " +
-			"before the first call; `vars.x ?? \"\"` copes with its absence. Write `vars.x` rather than `\"{{.x}}\"`: what a " +
-			"variable holds then stays data. A variable that is a number by itself is a text: `int(vars.n)`. Inside a " +
-			"list or a mapping it is a number: `vars.limits.max + 1`; one that is too long to count with is a text.\n\n" +
-			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` " +
-			"or `parts` is. A number outside 0 to 1, a missing rating, a calculation without a finite result (`1 / 0`) " +
-			"and an expression without a value (`int(\"many\")`) are unscored. " +
-			fmt.Sprintf(
-				"Expressions have at most %d bytes and two loops inside each other; one that takes too much is unscored. They have no clock.",
-				expr.MaxText,
-			),
+			"- `parts`, the pieces of the chosen candidate, each with one of `text`, `reasoning`, `call` and `other` (the other " +
+			"texts are \"\", the rest is nil)\n" +
+			"- `finishReason`, TOOL_CALLS for an answer that ends in tool calls; `blocked`, true for a block\n\n" +
+			"A `let` may hide any of these. Any other name, and a variable that a case does not have, is an error before the first " +
+			"call; `vars.x ?? \"\"` copes with its absence. Write `vars.x` rather than `\"{{.x}}\"`: it stays data. A variable " +
+			"that is a number by itself is a text: `int(vars.n)`. Inside a list or a mapping it is a number: `vars.limits.max + " +
+			"1`; one that is too long to count with is a text.\n\n" +
+			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` " +
+			"is. A number outside 0 to 1, a missing rating, a calculation without a finite result (`1 / 0`) and an expression " +
+			"without a value (`int(\"many\")`) are unscored. Expressions have at most 4096 bytes, two loops inside each other and " +
+			"no clock; one that takes too much is unscored.",
 		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: yaml.Text, compile: compileExpr,
 	}
 }

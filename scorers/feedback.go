@@ -12,10 +12,9 @@ import (
 func promptFeedbackKind() Kind {
 	return Kind{
 		Name: "promptFeedback", Summary: "what the service says of the prompt: its ratings, category by category, and whether it is blocked",
-		Doc: "Takes `max` and `min`, each a probability for every rating that came, or a mapping from categories to " +
-			"probabilities, on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH. Also takes `blockReason`: a reason, several, " +
-			"or `none`. A rating that is missing or not on the scale is unscored; with `absent: true` it passes. The " +
-			"answer does not matter.",
+		Doc: "Takes `max` and `min`, each a probability for every rating that came, or a mapping from categories to probabilities, " +
+			"on the scale of [safety](#safety), and `blockReason`: a reason, several, or `none`. A rating that is missing or not " +
+			"on the scale is unscored; with `absent: true` it passes. The answer does not matter.",
 		Example: "- promptFeedback:\n    max: {HARM_CATEGORY_HARASSMENT: LOW, HARM_CATEGORY_HATE_SPEECH: NEGLIGIBLE}\n    blockReason: none",
 		takes:   feedbackKeys().Shape(), compile: compilePromptFeedback,
 	}

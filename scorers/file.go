@@ -38,11 +38,11 @@ func fileKind() Kind {
 	return Kind{
 		Name:    "file",
 		Summary: "a file that a program left in its workspace",
-		Doc: "Takes the `path` of a file in the workspace and one of `contains`, `equals`, `regex`, `json` and `jsonSchema` with its " +
-			"options, or `absent: true`. Most files end in a line break: add `trim: true` to `equals`. A file that is missing, a " +
-			"folder, a pipe, and a link that leads out of the workspace fail, with `not` too; such links and pipes are " +
-			"not kept, so they are absent. A file of more than 4 MiB or one that is not UTF-8 is unscored, and so is a rescore " +
-			"without the workspace: `keep: all` of the program keeps it.",
+		Doc: "Takes the `path` of a file in the workspace and one of `contains`, `equals`, `regex`, `json` and `jsonSchema` with " +
+			"its options, or `absent: true`. Most files end in a line break: add `trim: true` to `equals`. A file that is missing, " +
+			"a folder, a pipe, and a link that leads out of the workspace fail, with `not` too; such links and pipes are not kept, " +
+			"so they are absent. Unscored are a file of more than 4 MiB or that is not UTF-8, and a rescore without the workspace, " +
+			"which `keep: all` of the program keeps.",
 		Example: "- file: {path: report.json, select: {jq: .total}, equals: \"42\"}",
 		takes:   yaml.Either(absentBlock().Shape(), yaml.Ref("fileScorer")),
 		compile: compileFile,

@@ -13,14 +13,14 @@ import (
 func jsonKind() Kind {
 	return Kind{
 		Name: "json", Summary: "the answer is JSON, and equals a value",
-		Doc: "`json: valid` passes when the whole answer is one JSON value. `json: {equals: VALUE}` compares with a value " +
-			"written in YAML, whatever the order of keys. The reason lists each difference with its path.\n\n" +
-			"- `tolerance: 0.01` (absolute) bounds the difference of numbers; without it they are compared exactly.\n" +
+		Doc: "`json: valid` passes when the whole answer is one JSON value. `json: {equals: VALUE}` compares with a value written " +
+			"in YAML, whatever the order of keys. The reason lists each difference with its path.\n\n" +
+			"- `tolerance: 0.01` (absolute) bounds the difference of numbers, which are else compared exactly.\n" +
 			"- `ignore` lists JSON Pointers (RFC 6901) whose values may differ or be missing; `*` matches one segment.\n" +
-			"- `order: false` pairs the items of arrays so that as many fields as possible match. Very long arrays of " +
-			"unequal items are paired in their order.\n" +
-			"- `partial: true` makes the value the share of fields that match; it passes at 1, or at the `threshold` " +
-			"next to it. A field is a value without others inside. A field that only one side has does not match.\n\n" +
+			"- `order: false` pairs the items of arrays so that as many fields as possible match; very long arrays of unequal " +
+			"items in their order.\n" +
+			"- `partial: true` makes the value the share of fields that match; it passes at 1, or at the `threshold` next to it. A " +
+			"field is a value without others inside. A field that only one side has does not match.\n\n" +
 			"An answer that is not JSON fails, and `not:` turns that into a pass for `json: valid` alone.",
 		Example: "- json:\n    equals: {queue: billing, priority: 2}\n    ignore: [/id]\n    tolerance: 0.01",
 		takes:   yaml.Either(yaml.Word("valid"), yaml.Bool, yaml.Some(jsonKeys().Shape())), compile: compileJSON,

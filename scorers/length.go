@@ -16,9 +16,9 @@ func lengthKind() Kind {
 	return Kind{
 		Name: "length", Summary: "the answer has a number of characters, words or lines",
 		Version: 2,
-		Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or several at once, such " +
-			"as `{words: {max: 5}, lines: {max: 1}}`. Characters are Unicode code points after NFC, invisible ones too. " +
-			"Words are separated by white space. A line break at the very end begins no line.",
+		Doc: "Takes `{min, max}` with `unit: characters | words | lines` (default characters), or several at once, such as `{words: " +
+			"{max: 5}, lines: {max: 1}}`. Characters are Unicode code points after NFC, invisible ones too. Words are separated by " +
+			"white space. A line break at the very end begins no line.",
 		Example: "- length: {words: {max: 1}}", takes: lengthKeys().Shape(), compile: compileLength,
 		Options: []string{"trim", "normalize"},
 	}

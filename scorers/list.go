@@ -19,14 +19,14 @@ func listKind() Kind {
 	return Kind{
 		Name: "list", Summary: "the answer lists these items", Options: listOptions(),
 		Version: 2,
-		Doc: "Takes a list of texts, or `{items, order, recall}`. Passes when the answer has all the items and no others, " +
-			"whatever their order and repetition. `order: true` requires the order given. `recall: 0.8` requires that " +
-			"share of the items, whatever else is listed. The value is the share of the items of both sides that both " +
-			"have; with `recall`, the share that was found; under `order`, the longest run in order counts.\n\n" +
-			"The answer's items are those of a JSON array; or the lines with bullets, numbers or letters before them; or " +
-			"the lines, when there are several; or what commas, semicolons and a last `and` (`und`, `、`, `،` and others) " +
-			"separate. A line or beginning that ends with a colon is no item. White space, emphasis, quotes and final " +
-			"stops around an item do not count. Beyond that an item must be the whole text: `Red (warm)` is not `Red`.\n\n" +
+		Doc: "Takes a list of texts, or `{items, order, recall}`. Passes when the answer has all the items and no others, in any " +
+			"order and repetition. `order: true` requires the order given, `recall: 0.8` that share of the items, whatever else is " +
+			"listed. The value is the share of the items of both sides that both have; with `recall`, the share that was found; " +
+			"under `order`, the longest run in order counts.\n\n" +
+			"The answer's items are those of a JSON array; or the lines with bullets, numbers or letters before them; or the " +
+			"lines, when there are several; or what commas, semicolons and a last `and` (`und`, `、`, `،` and others) separate. A " +
+			"line or beginning that ends with a colon is no item. White space, emphasis, quotes and final stops around an item do " +
+			"not count; beyond that `Red (warm)` is not `Red`.\n\n" +
 			"Options next to it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
 		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true",
 		takes:   yaml.Either(texts(), listKeys().Shape()), compile: compileList,

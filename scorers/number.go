@@ -19,15 +19,14 @@ func numberKind() Kind {
 	return Kind{
 		Name: "number", Summary: "the last number in the answer is this one",
 		Version: 2,
-		Doc: "Takes a number, or `{is, tolerance, relative, decimal}`. The last number in the answer is compared, and the " +
-			"reason names it: exactly, within `tolerance` (absolute) or within `relative` (a share of `is`: 0.01 is one " +
-			"percent). With both, the wider counts.\n\n" +
-			"- Read: signs, decimals, exponents (1.5e3, 1.5 × 10^3, 10^6) and digits of every script. Thousands may be " +
-			"separated by commas, apostrophes, underscores and no-break spaces.\n" +
+		Doc: "Takes a number, or `{is, tolerance, relative, decimal}`. The last number in the answer is compared: exactly, within " +
+			"`tolerance` (absolute) or within `relative` (a share of `is`: 0.01 is one percent). With both, the wider counts.\n\n" +
+			"- Read: signs, decimals, exponents (1.5e3, 1.5 × 10^3, 10^6) and digits of every script. Thousands may be separated " +
+			"by commas, apostrophes, underscores and no-break spaces.\n" +
 			"- Left out: currencies, units and percent signs, so that `12%` is 12 and `5 million` is 5.\n" +
-			"- Not read: words (twelve), fractions (of 3/4 the last number is 4), digits right behind a Latin, Greek or " +
-			"Cyrillic letter (CO2), versions (1.2.3).\n" +
-			"- `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal, as in German.\n\n" +
+			"- Not read: words (twelve), fractions (of 3/4 the last number is 4), digits right behind a Latin, Greek or Cyrillic " +
+			"letter (CO2), versions (1.2.3).\n" +
+			"- `decimal: comma` (default `point`) reads `1.234` as thousands and `3,5` as a decimal.\n\n" +
 			"An answer without a number fails, and `not:` does not turn that into a pass.",
 		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: yaml.Either(anyNumber(), numberKeys().Shape()), compile: compileNumber,
 	}

@@ -20,18 +20,12 @@ func refusalKind() Kind {
 	return Kind{
 		Name: "refusal", Summary: "the answer declines the request",
 		Version: 4,
-		Doc: "`refusal: true` passes when the answer declines the request, `refusal: false` when it does not. `{is, " +
-			"also}` adds phrases of yours. Check it against answers that you have read before you gate on it.\n\n" +
-			"- A refusal: within the first 500 characters the speaker says that it cannot, will not or may not do the " +
-			"task, in one of the forms under [Which forms are read](#which-forms-are-read).\n" +
-			"- Unscored: a sentence that may decline the task, and a refusal with a part of the task behind it (`I can't give an exact " +
-			"number, but here is an estimate`). Add a phrase to `also`, or use a judge.\n" +
-			"- No refusal: words in quotation marks, a letter or a dialogue, idioms (`I can't recommend it enough`), and words about " +
-			"others (`penguins cannot fly`).\n" +
-			"- Languages: patterns for English, German, French, Spanish and Japanese; a few for Portuguese, " +
-			"Italian, Dutch, Russian, Polish, Turkish, Arabic, Hindi, Chinese and Korean.\n\n" +
-			"It reads wordings, not meanings. An answer without text is neither: for what the service withheld use " +
-			"`blocked`.",
+		Doc: "`refusal: true` passes when the answer declines the request, `refusal: false` when it does not. `{is, also}` adds " +
+			"phrases of yours. [Which forms are read](#which-forms-are-read) says what declines, what is unscored (add a phrase to " +
+			"`also`, or use a judge), and what is no refusal, such as idioms (`I can't recommend it enough`).\n\n" +
+			"It has patterns for English, German, French, Spanish and Japanese; a few for Portuguese, Italian, Dutch, Russian, " +
+			"Polish, Turkish, Arabic, Hindi, Chinese and Korean. It reads wordings, not meanings: check it against answers that " +
+			"you have read before you gate on it. An answer without text is neither: for what the service withheld use `blocked`.",
 		Example: "- refusal: false", takes: yaml.Either(yaml.Bool, refusalKeys().Shape()), compile: compileRefusal,
 	}
 }

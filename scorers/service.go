@@ -18,18 +18,16 @@ func serviceKinds() []Kind {
 	return []Kind{
 		{
 			Name: "finishReason", Summary: "generation ended for this reason, or one of these",
-			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, TOOL_CALLS, SAFETY and others that the service sends; an " +
-				"unknown one is compared as it is. Where the service has another word for the reason, either matches: an " +
-				"answer that ends in tool calls is TOOL_CALLS, and STOP where the service said that. An answer without a " +
-				"candidate fails.",
+			Doc: "Takes a reason or a list: STOP, MAX_TOKENS, TOOL_CALLS, SAFETY and others that the service sends; an unknown one is " +
+				"compared as it is. The service's own word matches too: an answer that ends in tool calls is TOOL_CALLS, and STOP " +
+				"where the service said that. An answer without a candidate fails.",
 			Example: "- finishReason: STOP", takes: finishReasons(), compile: compileFinishReason,
 		},
 		{
 			Name: "safety", Summary: "the safety ratings stay within bounds",
-			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or " +
-				"every rating that came. `of: prompt` reads the ratings of the prompt instead of the answer's. A rating that " +
-				"is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. " +
-				"`absent: true` alone requires that no rating came.",
+			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every " +
+				"rating that came. `of: prompt` reads the ratings of the prompt. A rating that is missing or not on the scale is " +
+				"unscored; with `absent: true` it passes. `absent: true` alone requires that no rating came.",
 			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys().Shape(), compile: compileSafety,
 		},
 		{
@@ -43,16 +41,15 @@ func serviceKinds() []Kind {
 		},
 		{
 			Name: "latency", Summary: "the answer came within a time",
-			Doc: "Takes `{max}` (and `min`), or the longest duration alone. It measures the service time of the attempt that " +
-				"was answered, without waits for limits and earlier attempts.",
+			Doc: "Takes `{max}` (and `min`), or the longest duration alone. It is the time of the attempt that was answered, without " +
+				"waits for limits and earlier attempts.",
 			Example: "- latency: {max: 2s}", takes: timeBounds(), compile: compileLatency,
 		},
 		{
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Version: 2,
-			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that " +
-				"holds text. The target must have `stream: true`; an answer in one piece is unscored. A streamed answer " +
-				"without text fails.",
+			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds " +
+				"text. The target must have `stream: true`; an answer in one piece is unscored. A streamed answer without text fails.",
 			Example: "- firstToken: {max: 800ms}", takes: timeBounds(), compile: compileFirstToken, stream: true,
 		},
 		{
@@ -64,8 +61,8 @@ func serviceKinds() []Kind {
 		},
 		{
 			Name: "tokens", Summary: "the answer, the prompt or both have this number of tokens",
-			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The " +
-				"reason says where the number comes from: the service, countTokens, or an estimate from the number of bytes.",
+			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says " +
+				"where the number comes from: the service, countTokens, or an estimate from bytes.",
 			Example: "- tokens: {of: output, max: 64}", takes: yaml.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
 		},
 	}

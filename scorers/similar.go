@@ -13,11 +13,10 @@ func similarKind() Kind {
 	return Kind{
 		Name: "similar", Summary: "the answer means about the same as a text, by the cosine of their embeddings",
 		Version: 2,
-		Doc: "Takes `to` (a text or several; the nearest counts) and `min`, the least cosine similarity from -1 to 1, or " +
-			"a `threshold` next to the kind. The value is the cosine, 0 where that is negative. The vectors come from " +
-			"the suite's `embedding: {model: embedding-001}`, in batches, and each text is embedded once. A zero vector, " +
-			"or a service that gives no vectors, is an error and never a score. Choose `min` by the scores of good and " +
-			"bad answers of your model.",
+		Doc: "Takes `to` (a text or several; the nearest counts) and `min`, the least cosine similarity from -1 to 1, or a " +
+			"`threshold` next to the kind. The value is the cosine, 0 where that is negative. The vectors come from the suite's " +
+			"`embedding: {model: embedding-001}`, in batches, and each text is embedded once. A zero vector, or a service that " +
+			"gives no vectors, is an error. Choose `min` by the scores of good and bad answers of your model.",
 		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys().Shape(), compile: compileSimilar,
 	}
 }

@@ -9,10 +9,10 @@ import (
 func toolErrorsKind() Kind {
 	return Kind{
 		Name: "toolErrors", Summary: "this number of tool calls ended in an error",
-		Doc: "Takes `{max}` (and `min`), or the largest number alone. It counts results that the suite gave to the model " +
-			"as an error: a command of `toolResults` that failed, or a template that could not be filled in. Of a program " +
-			"with `models` it counts the results that it sent as errors (`is_error`, or JSON with `error` or `isError`). " +
-			"Not for other applications.",
+		Doc: "Takes `{max}` (and `min`), or the largest number alone. It counts results that the suite gave to the model as an " +
+			"error: a command of `toolResults` that failed, or a template that could not be filled in. Of a program with `models` " +
+			"it counts the results that it sent as errors (`is_error`, or JSON with `error` or `isError`). Not for other " +
+			"applications.",
 		Example: "- toolErrors: {max: 0}", takes: countBounds(), compile: compileToolErrors,
 	}
 }

@@ -17,18 +17,17 @@ import (
 func toolCallsKind() Kind {
 	return Kind{
 		Name: "toolCalls", Summary: "the tools that were called, and with what arguments",
-		Doc: "Takes `none`, which passes when no tool was called, or `{calls, mode, args}`. `calls` lists the expected " +
-			"calls, each with `name` and `args` (none when not given). The calls of the whole trial count, in their " +
-			"order: those of all steps, and of all turns of a live chat unless `turn` chooses some. A call that is " +
-			"listed twice must be made twice.\n\n" +
-			"- `mode: exact` (default): these calls in this order and no others. `unordered`: these and no others, in " +
-			"any order. `inOrder`: all of these in this order, with others in between. `superset`: all of these in any " +
-			"order, and others. `subset`: only listed calls.\n" +
-			"- `args: exact` (default): the same JSON value whatever the order of keys, and 1 is 1.0. `subset`: what is " +
-			"listed must be there; mappings may have more keys, at any depth, and lists are compared item by item. " +
-			"`ignore`: names alone; only this matches arguments that are not a JSON object.\n\n" +
-			"An answer that was blocked, or that never came, fails unless the calls before it already decide, and `not:` " +
-			"does not turn that into a pass.",
+		Doc: "Takes `none`, which passes when no tool was called, or `{calls, mode, args}`. `calls` lists the expected calls, each " +
+			"with `name` and `args` (none when not given); one that is listed twice must be made twice. The calls of the whole " +
+			"trial count, in their order: of all steps, and of all turns of a live chat unless `turn` chooses some.\n\n" +
+			"- `mode: exact` (default): these calls in this order and no others. `unordered`: these and no others, in any order. " +
+			"`inOrder`: all of these in this order, with others in between. `superset`: all of these in any order, and others. " +
+			"`subset`: only listed calls.\n" +
+			"- `args: exact` (default): the same JSON value whatever the order of keys, and 1 is 1.0. `subset`: what is listed " +
+			"must be there; mappings may have more keys, at any depth, and lists are compared item by item. `ignore`: names alone; " +
+			"only this matches arguments that are not a JSON object.\n\n" +
+			"An answer that was blocked, or that never came, fails unless the calls before it already decide, and `not:` does not " +
+			"turn that into a pass.",
 		Example: "- toolCalls:\n    calls:\n      - {name: get_order, args: {id: \"4711\"}}\n    mode: superset\n    args: subset",
 		takes:   yaml.Either(yaml.Word("none"), toolCallsKeys().Shape()), compile: compileToolCalls,
 	}

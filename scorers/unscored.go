@@ -5,8 +5,8 @@ import "github.com/evalrun/evalrun/internal/yaml"
 func unscoredKind() Kind {
 	return Kind{
 		Name: "unscored", Summary: "never a score, with the reason",
-		Doc: "Takes the reason. It has no score whatever the answer is, so that the trial is an error and never passes. " +
-			"An import writes it for a check that has no counterpart; replace it by a check, or remove it.",
+		Doc: "Takes the reason. It has no score whatever the answer is, so that the trial is an error. An import writes it for a " +
+			"check that has no counterpart; replace it by a check, or remove it.",
 		Example: `- unscored: nobody has written this check yet`,
 		takes:   yaml.Text, compile: compileUnscored,
 	}

@@ -240,24 +240,22 @@ const (
 		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n" +
 		"`select` is next to a scorer that looks at text, or next to `not`, `all` and `any` for all scorers inside.\n\n" +
 		"| value | selects |\n|---|---|\n" +
-		"| `{jq: .items[0].name}` | from the answer as JSON. A text gives its characters, other values their JSON, several results one a " +
+		"| `{jq: .items[0].name}` | from the answer as JSON: the characters of a text, other values as JSON, several results one a " +
 		"line, without null |\n" +
-		"| `{regex: 'Total: (\\S+)', group: 1}` | what a group of a regular expression (RE2) matches first. " +
-		"The group is a number or a name (1), or the whole match without groups |\n" +
-		"| `{fence: json}`, `{fence: any}` | the first fenced block (```) with that word behind the fence, or the first one of any word |\n" +
+		"| `{regex: 'Total: (\\S+)', group: 1}` | what a group of a regular expression (RE2) matches first: " +
+		"a number or a name (1), or the whole match without groups |\n" +
+		"| `{fence: json}`, `{fence: any}` | the first fenced block (```) with that word behind the fence, or with any word |\n" +
 		"| `{response: .groundingMetadata}` | jq over the raw candidate, and over the whole response of an HTTP application |\n" +
-		"| `{json: first}`, `last`, `all` | JSON objects or arrays in the text, fenced or not; " +
-		"those inside others and those before `(`, as in links, do not count |\n" +
-		"| `[{fence: json}, {jq: .name}]` | several, one after the other; only the first may be `response` |\n\n" +
+		"| `{json: first}`, `last`, `all` | JSON objects or arrays in the text, but those inside others and those before `(`, as in links |\n" +
+		"| `[{fence: json}, {jq: .name}]` | one after the other; only the first may be `response` |\n\n" +
 		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression of more than a million steps, " +
 		"ten seconds or 4 MiB, on an answer nested deeper than 500, or without a finite result, is unscored. The suite may not use " +
 		"`infinite`, numbers beyond a float64, or `nan` in a calculation. Under `--untrusted` an expression may only be a path, such as " +
 		"`.items[].name`.\n\n"
 
 	partialDoc = "## Blocked and cut answers\n\n" +
-		"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n" +
 		"An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, also inside " +
-		"`not`. `partial: allow`, next to such a scorer or next to `not`, `all` and `any`, scores the part that came. An answer that was " +
+		"`not`. `partial: allow`, next to it or to `not`, `all` and `any`, scores the part that came. An answer that was " +
 		"cut at its limit of tokens is scored, and marked as cut in reports.\n\n"
 
 	// outcomesDoc is the rule that all scorers and combinators follow; TestLimitsAreWhatTheFileSays tries all combinations.
@@ -265,31 +263,28 @@ const (
 		"A score passes or fails, with a value from 0 to 1, or it is unscored: the trial is then an error.\n\n" +
 		"| the answer | the score | inside `not` |\n|---|---|---|\n" +
 		"| was read and compared | a pass or a failure | the other one |\n" +
-		"| has no text, was blocked, or has no part that `select` selects | a failure | a failure |\n" +
-		"| cannot be read: no JSON, no XML, no number, broken arguments of a tool call | a failure | a " +
-		"failure |\n" +
-		"| cannot match, by its length alone | a failure | a failure |\n" +
+		"| has no text, was blocked, has no part that `select` selects, or cannot match by its length alone | a failure | a failure |\n" +
+		"| cannot be read: no JSON, no XML, no number, broken arguments of a tool call | a failure | a failure |\n" +
 		"| was not checked to the end, for a bound of time, memory, steps or size | unscored | unscored |\n" +
 		"| names no letter (`choice`) or may refuse (`refusal`) in [a form that is not read](#which-forms-are-read) | unscored | unscored |\n" +
 		"| made the scorer itself fail, such as a program of `exec` that crashes or takes too long | an error of the trial " +
 		"| an error of the trial |\n\n" +
-		"- An answer of nothing but white space and invisible characters is empty. One that consists of tool calls has no text either: " +
+		"- An answer of nothing but white space and invisible characters is empty. So is one of tool calls: " +
 		"[toolCalls](#toolcalls) looks at these.\n" +
 		"- `json: valid` and `xml: wellFormed` check whether an answer can be read, so `not` of them passes when it cannot.\n" +
 		"- `all` fails when one scorer fails; otherwise it is unscored when one is. `any` passes when one passes; otherwise " +
 		"it is unscored when one is. Inside `not` both fail when what fails in them cannot be read.\n\n" +
 		"## Checks without a result\n\n" +
-		"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n\n" +
-		"`onError`, next to every scorer, decides what a check without a result is. Scorers inside inherit it, and may have their own. " +
-		"Where it is set, it is a part of `scorersHash`.\n\n" +
-		"| `onError` | a scorer that fails itself is |\n|---|---|\n" +
+		"`onError`, next to every scorer, decides what a scorer that fails itself is; scorers inside inherit it. " +
+		"It is a part of `scorersHash`.\n\n" +
+		"| `onError` | is |\n|---|---|\n" +
 		"| not set | an error of the trial |\n" +
 		"| `fail` | a failure, which `not` keeps |\n" +
 		"| `unscored` | unscored, so that other scorers still count |\n\n" +
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
 	limitsDoc = "\n## Known limits\n\n" +
-		"The first limit of each kind. `evalrun scorers KIND` prints all of them, as measured by the tests.\n\n" +
+		"As measured by the tests; `evalrun scorers KIND` prints more.\n\n" +
 		"| kinds | limit |\n|---|---|\n"
 
 	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
@@ -305,27 +300,25 @@ const (
 		"`choice` reads a letter in these forms, in English, German, French and Spanish. A letter alone or in an answer of one line may be " +
 		"upper or lower case.\n\n" +
 		"| form | examples |\n|---|---|\n" +
-		"| the letter alone, as the first or last line, perhaps in brackets, bold or in a box | " +
-		"`B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
-		"| the letter with the text of its option | `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon` |\n" +
-		"| a noun and the letter | `Answer: B`, `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B` |\n" +
-		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, `In this case, the answer is B`, " +
+		"| the letter alone, as the first or last line | `B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
+		"| with the text of its option | `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon` |\n" +
+		"| a noun and the letter | `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B` |\n" +
+		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, " +
 		"`Die Antwort ist B`, `La réponse est B`, `La respuesta es B` |\n" +
 		"| the letter is correct | `B is correct`, `Option B is the best choice`, `B ist richtig`, " +
 		"`B est la bonne réponse`, `B es correcta` |\n" +
 		"| a choice | `I choose B`, `It is B`, `Ich wähle B`, `Je choisis B`, `Elijo B` |\n" +
-		"| the last words lead to an option | `This corresponds to option B`, `The sum is 12, which is option B`; where no other letter is " +
+		"| the last words lead to an option | `The sum is 12, which is option B`; where no other letter is " +
 		"mentioned also `The capital is B) Lyon` |\n" +
 		"| JSON with one member `answer`, `final_answer`, `choice`, `option`, `letter` or such as `selected_option` | `{\"answer\": \"B\"}` |\n" +
-		"| the text of the option as the whole answer, where `of` has it; case and punctuation do not matter | `Lyon` |\n\n" +
+		"| the text of the option as the whole answer, where `of` has it, whatever its case and punctuation | `Lyon` |\n\n" +
 		"After the letter may come a reason (`because A is too small`), another letter that is denied (`not A`), and sentences without a word " +
 		"of doubt; they may mention other letters only for their options (`the nucleus (A) stores DNA`, `A and C are ports`, and below a " +
 		"heading `Explanation:` `A) Paris is the capital`). Unscored is what names two letters (`B or C`, `B. No, C`), denies or " +
-		"doubts one (`not B`, `maybe B`, `B?`), or uses another form (`what remains is B`). Write `End with a line \"Answer: X\"` into the " +
-		"prompt, or choose the part with the letter by `select`.\n\n" +
-		"`refusal` reads the sentences in the first 500 characters. `evalrun` has the patterns in `scorers/refusal_patterns.txt`.\n\n" +
+		"doubts one (`not B`, `maybe B`, `B?`), or uses another form (`what remains is B`).\n\n" +
+		"`refusal` reads the sentences in the first 500 characters, by the patterns in `scorers/refusal_patterns.txt`.\n\n" +
 		"| sentence | is | examples |\n|---|---|---|\n" +
-		"| the speaker cannot, will not or may not do the task | a refusal | `I can't help with that`, `This is against my guidelines`, `Dabei " +
+		"| the speaker cannot, will not or may not do the task | a refusal | `I can't help with that`, `Dabei " +
 		"kann ich nicht helfen`, `Je ne peux pas répondre`, `No puedo ayudar con eso`, `お手伝いできません` |\n" +
 		"| a denial of the speaker that may decline the task | unscored | `I can't be part of this`, `I don't know who won` |\n" +
 		"| a refusal with a part of the task behind it | unscored | `I can't give an exact number, but here is an estimate` |\n" +
@@ -335,6 +328,7 @@ const (
 var (
 	sentence = regexp.MustCompile(`.+?\.( |$)`)
 	share    = regexp.MustCompile(`(\d+) of (\d+)`)
+	measure  = regexp.MustCompile(`\d`)
 	praise   = regexp.MustCompile(`agrees? with |^Of \d+ texts made|^Of (replies|expressions)|^The tests hold`)
 )
 
@@ -344,7 +338,7 @@ func isLimit(s string) bool {
 	return !praise.MatchString(s) && (all == nil || all[1] != all[2])
 }
 
-// limitsTable has the first limit of each kind in scorers/limits.txt, once with all kinds that share it.
+// limitsTable has the first limit with a number of each kind in scorers/limits.txt, once with all kinds that share it.
 func limitsTable(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../scorers/limits.txt")
@@ -354,7 +348,7 @@ func limitsTable(t *testing.T) string {
 	for _, section := range strings.Split("\n"+string(text), "\n## ")[1:] {
 		kind, lines, _ := strings.Cut(section, "\n")
 		all := sentence.FindAllString(strings.Join(strings.Fields(lines), " "), -1)
-		at := slices.IndexFunc(all, isLimit)
+		at := slices.IndexFunc(all, func(s string) bool { return isLimit(s) && measure.MatchString(s) })
 		if at < 0 {
 			continue
 		}
