@@ -113,7 +113,8 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 
 // A power of ten alone, or digits with an exponent, if any.
 var numeral = compiled(`10\^[{(]?([+-]?[0-9]+)|` +
-	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`)
+	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|` +
+	`\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`)
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
 	text = longDigits().ReplaceAllStringFunc(plainDigits(eval.Visible(text), comma), shorterDigits)
