@@ -16,8 +16,8 @@ func labelKind() Kind {
 		Name: "label", Summary: "people labelled the answer as pass",
 		Doc: "`label: true` takes the labels that people gave with `evalrun view --label`, from `SUITE.labels.jsonl` in the working " +
 			"folder. It passes when more people say pass than fail. An answer without a label, or with as many passes as failures, " +
-			"is unscored. `{by, people}` counts only the labels of the people in `by`, and only answers that at least `people` of " +
-			"them labelled (1).\n\n" +
+			"is unscored. `{by, people}` counts only the labels of the people in `by`, and answers with at least `people` labels " +
+			"(1).\n\n" +
 			"A label belongs to one text: it counts again when the same arm gives the same answer to the same case, as in `evalrun " +
 			"rescore` or with recorded answers. It is about the whole answer, so `candidate` and `turn` change nothing.",
 		Example: "- label: {by: [Ada, Ben]}", takes: yaml.Either(yaml.Word("true"), labelKeys().Shape()), compile: compileLabel,

@@ -13,15 +13,13 @@ import (
 func bleuKind() Kind {
 	return Kind{
 		Name: "bleu", Summary: "the answer shares runs of words with a translation (BLEU)",
-		Doc: "Takes `to` (a text or several that are right) and `min`, the least value from 0 to 1, or a `threshold` next " +
-			"to the kind. A run of words counts when any of the texts has it. The value is sacreBLEU's sentence score " +
-			"divided by 100, without Unicode normalization: `tokenize: 13a | intl | char | zh | none` (default 13a), " +
-			"`smoothing: exp | floor | add-k | none` (default exp), `effectiveOrder: true` (texts of under four words " +
-			"count the runs they have), `lowercase: false`.\n\n" +
-			"`definition: nltk` is NLTK's sentence_bleu over words between white space, with `smoothing: method0` to " +
-			"`method7` (default method0, none), `maxOrder` (4) and `lowercase`. A value above 1 (method5 and method7 " +
-			"have them) counts as 1. Where NLTK fails for want of a logarithm, the value is 0. BLEU is made for whole " +
-			"corpora and says little about one short sentence.",
+		Doc: "Takes `to` (a text or several; a run of words counts when any of them has it) and `min`, the least value from 0 to 1, " +
+			"or a `threshold` next to the kind. The value is sacreBLEU's sentence score divided by 100, without Unicode " +
+			"normalization: `tokenize: 13a | intl | char | zh | none` (default 13a), `smoothing: exp | floor | add-k | none` " +
+			"(default exp), `effectiveOrder: true` (texts of under four words count the runs they have), `lowercase: false`.\n\n" +
+			"`definition: nltk` is NLTK's sentence_bleu over words between white space, with `smoothing: method0` to `method7` " +
+			"(default method0, none), `maxOrder` (4) and `lowercase`. A value above 1 counts as 1; where NLTK fails for want of a " +
+			"logarithm, it is 0. BLEU says little about one short sentence.",
 		Example: "- bleu: {to: [\"The cat sat on the mat.\", \"A cat was sitting on the mat.\"], min: 0.4}",
 		takes:   yaml.Either(bleuKeys().Shape(), nltkKeys().Shape()), compile: compileBLEU,
 	}

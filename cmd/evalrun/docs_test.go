@@ -218,36 +218,35 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 
 // The rules that hold for every scorer are on the page once.
 const (
-	madeDoc = "<!-- Made from the table of kinds: make golden. -->\n\n"
+	madeDoc = "<!-- Made by make golden. -->\n\n"
 
 	familiesDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
 		"the section of a kind with its [known limits](#known-limits).\n\n| family | kinds |\n|---|---|\n"
 
 	itemDoc = "## Keys of all scorers\n\n" +
-		"| key next to the kind | value |\n|---|---|\n" +
-		"| `name` | makes the score a metric in reports |\n" +
-		"| `weight` | in the weighted mean of a case with a `threshold` (1) |\n" +
-		"| `required` | `true`: the trial fails when this scorer fails (false) |\n" +
-		"| `threshold` | the value from which the score passes |\n" +
-		"| `arms` | globs of the arms that it judges (all) |\n" +
-		"| `candidate` | `first`, `all`, or a number from 0 |\n" +
-		"| `turn` | in a [live chat](../how-to/live-chats.md): a number from 1, `last`, or `all` |\n" +
-		"| `select`, `partial`, `onError` | see below |\n" +
-		"| `ignoreCase`, `trim` | text options. `true`: full Unicode case folding; without white space around the answer (false) |\n" +
-		"| `normalize` | text option: `nfc`, `nfkc` or `none`, on both sides (nfc) |\n\n"
+		"Next to the kind:\n\n" +
+		"- `name`: makes the score a metric in reports\n" +
+		"- `weight`: in the weighted mean of a case with a `threshold` (1)\n" +
+		"- `required`: `true`: the trial fails when this scorer fails (false)\n" +
+		"- `threshold`: the value from which the score passes\n" +
+		"- `arms`: globs of the arms that it judges (all)\n" +
+		"- `candidate`: `first`, `all`, or a number from 0\n" +
+		"- `turn`: in a [live chat](../how-to/live-chats.md): a number from 1, `last`, or `all`\n" +
+		"- `select`, `partial`, `onError`: see below\n" +
+		"- text options: `ignoreCase: true` (full Unicode case folding), `trim: true` (without white space around the answer), " +
+		"`normalize: nfc | nfkc | none` (nfc, on both sides)\n\n"
 
 	selectDoc = "## Select a part of the answer\n\n" +
 		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n" +
 		"`select` is next to a scorer that looks at text, or next to `not`, `all` and `any` for all scorers inside.\n\n" +
-		"| value | selects |\n|---|---|\n" +
-		"| `{jq: .items[0].name}` | from the answer as JSON: the characters of a text, other values as JSON, several results one a " +
-		"line, without null |\n" +
-		"| `{regex: 'Total: (\\S+)', group: 1}` | what a group of a regular expression (RE2) matches first: " +
-		"a number or a name (1), or the whole match without groups |\n" +
-		"| `{fence: json}`, `{fence: any}` | the first fenced block (```) with that word behind the fence, or with any word |\n" +
-		"| `{response: .groundingMetadata}` | jq over the raw candidate, and over the whole response of an HTTP application |\n" +
-		"| `{json: first}`, `last`, `all` | JSON objects or arrays in the text, but those inside others and those before `(`, as in links |\n" +
-		"| `[{fence: json}, {jq: .name}]` | one after the other; only the first may be `response` |\n\n" +
+		"- `{jq: .items[0].name}`: from the answer as JSON: the characters of a text, other values as JSON, several results one a " +
+		"line, without null\n" +
+		"- `{regex: 'Total: (\\S+)', group: 1}`: what a group of a regular expression (RE2) matches first: " +
+		"a number or a name (1), or the whole match without groups\n" +
+		"- `{fence: json}`, `{fence: any}`: the first fenced block (```) with that word behind the fence, or with any word\n" +
+		"- `{response: .groundingMetadata}`: jq over the raw candidate, and over the whole response of an HTTP application\n" +
+		"- `{json: first}`, `last`, `all`: JSON objects or arrays in the text, but those inside others and those before `(`, as in links\n" +
+		"- `[{fence: json}, {jq: .name}]`: one after the other; only the first may be `response`\n\n" +
 		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression of more than a million steps, " +
 		"ten seconds or 4 MiB, on an answer nested deeper than 500, or without a finite result, is unscored. The suite may not use " +
 		"`infinite`, numbers beyond a float64, or `nan` in a calculation. Under `--untrusted` an expression may only be a path, such as " +
@@ -284,8 +283,8 @@ const (
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
 	limitsDoc = "\n## Known limits\n\n" +
-		"As measured by the tests; `evalrun scorers KIND` prints more.\n\n" +
-		"| kinds | limit |\n|---|---|\n"
+		"`evalrun scorers KIND` prints the limits of a kind, as measured by the tests; " +
+		"[limits.txt](../../scorers/limits.txt) has those of all kinds.\n"
 
 	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
 	textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
@@ -324,46 +323,6 @@ const (
 		"| a refusal with a part of the task behind it | unscored | `I can't give an exact number, but here is an estimate` |\n" +
 		"| about others, in quotation marks, in a letter or a dialogue | none | `Penguins cannot fly` |\n"
 )
-
-var (
-	sentence = regexp.MustCompile(`.+?\.( |$)`)
-	share    = regexp.MustCompile(`(\d+) of (\d+)`)
-	measure  = regexp.MustCompile(`\d`)
-	praise   = regexp.MustCompile(`agrees? with |^Of \d+ texts made|^Of (replies|expressions)|^The tests hold`)
-)
-
-// isLimit reports whether a sentence on a kind is more than praise: not all of its answers were scored as they should be.
-func isLimit(s string) bool {
-	all := share.FindStringSubmatch(s)
-	return !praise.MatchString(s) && (all == nil || all[1] != all[2])
-}
-
-// limitsTable has the first limit with a number of each kind in scorers/limits.txt, once with all kinds that share it.
-func limitsTable(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../scorers/limits.txt")
-	expect.OK(t, err)
-	var limits []string
-	kinds := map[string][]string{}
-	for _, section := range strings.Split("\n"+string(text), "\n## ")[1:] {
-		kind, lines, _ := strings.Cut(section, "\n")
-		all := sentence.FindAllString(strings.Join(strings.Fields(lines), " "), -1)
-		at := slices.IndexFunc(all, func(s string) bool { return isLimit(s) && measure.MatchString(s) })
-		if at < 0 {
-			continue
-		}
-		limit := strings.TrimSpace(all[at])
-		if kinds[limit] == nil {
-			limits = append(limits, limit)
-		}
-		kinds[limit] = append(kinds[limit], "`"+kind+"`")
-	}
-	var b strings.Builder
-	for _, limit := range limits {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kinds[limit], ", "), limit)
-	}
-	return b.String()
-}
 
 // wrapped wraps the paragraphs and items of Markdown at 100 columns.
 func wrapped(markdown string) string {
@@ -411,11 +370,11 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	for _, family := range families {
 		fmt.Fprintf(&table, "| %s | %s |\n", family, strings.Join(listed[family], ", "))
 		isPage(t, pageOf, "scorers-"+strings.ToLower(family)+".md", "# Scorers: "+strings.ToLower(family)+"\n\n"+madeDoc+
-			"What holds for all kinds is under [Scorers](scorers.md).\n"+sections[family])
+			"[Scorers](scorers.md) has what holds for all kinds.\n"+sections[family])
 	}
 	isPage(
 		t, pageOf, "scorers.md", "# Scorers\n\n"+madeDoc+familiesDoc+table.String()+
-			"\n"+itemDoc+selectDoc+partialDoc+outcomesDoc+formsDoc+limitsDoc+limitsTable(t),
+			"\n"+itemDoc+selectDoc+partialDoc+outcomesDoc+formsDoc+limitsDoc,
 	)
 }
 
