@@ -194,13 +194,13 @@ func (t *counts) atMost(limit float64) float64 {
 	}
 	switch {
 	case limit == 0 && t.exact:
-		p = stats.ExactWorse(t.n, t.regressed, t.gained)
+		p = t.pairs().Exchanged().ExactWorse()
 	case limit == 0:
-		return stats.NewMcNemar(t.regressed, t.gained).MidBetter
+		return t.pairs().McNemar().MidBetter
 	case t.exact:
-		p = stats.ExactNonInferiority(t.n, t.gained, t.regressed, -limit)
+		p = t.pairs().ExactNonInferiority(-limit)
 	default:
-		_, p = stats.TangoNonInferiority(t.n, t.gained, t.regressed, -limit)
+		_, p = t.pairs().TangoNonInferiority(-limit)
 		return p
 	}
 	knownTables.Lock()
@@ -212,11 +212,15 @@ func (t *counts) atMost(limit float64) float64 {
 	return p
 }
 
+func (t *counts) pairs() stats.Pairs {
+	return stats.Pairs{N: t.n, Gained: t.gained, Regressed: t.regressed}
+}
+
 func (t *counts) bound(alpha float64) float64 {
 	if t.exact {
-		return stats.ExactInterval(t.n, t.gained, t.regressed, 1-2*alpha).Lo
+		return t.pairs().ExactInterval(1 - 2*alpha).Lo
 	}
-	return stats.Tango(t.n, t.gained, t.regressed, 1-2*alpha).Lo
+	return t.pairs().Tango(1 - 2*alpha).Lo
 }
 
 // bisect finds where holds changes from false at hi to true at lo, to 1e-5 of the distance. It returns the side on

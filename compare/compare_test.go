@@ -119,7 +119,7 @@ func TestAdviceKeepsItsPromise(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(60, 2, 3)
 	m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
-	psi := stats.Discordance(60, 2, 3)
+	psi := stats.Pairs{N: 60, Gained: 2, Regressed: 3}.Discordance()
 	all := 60 + m.MoreCases
 	if p := stats.NewNotWorseTables(all, 0.05, 0.05).Probability(0, psi); m.Verdict != eval.Inconclusive || p < power || p > power+0.1 ||
 		!strings.Contains(m.Advice, "if nothing changed") {

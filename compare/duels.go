@@ -197,7 +197,7 @@ func (k *ranker) counted(t counts, margin float64) float64 {
 	}
 	t.exact = stats.Exact(t.n, math.Abs(margin))
 	if margin == 0 && t.exact {
-		if p := stats.NewMcNemar(t.regressed, t.gained).MidBetter; p > k.Alpha { // not rejected at any level in use
+		if p := t.pairs().McNemar().MidBetter; p > k.Alpha { // not rejected at any level in use
 			return p
 		}
 	}
@@ -264,7 +264,7 @@ func (k *ranker) exactInterval(n, gained, regressed int, level float64) stats.In
 	key := [3]int{n, gained, regressed}
 	i, known := k.exact[key]
 	if !known {
-		i = stats.ExactInterval(n, gained, regressed, 1-2*level)
+		i = stats.Pairs{N: n, Gained: gained, Regressed: regressed}.ExactInterval(1 - 2*level)
 		k.exact[key] = i
 	}
 	return i

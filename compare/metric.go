@@ -140,9 +140,9 @@ func (t *means) describe(c *MetricComparison, margin float64, better direction) 
 		return
 	}
 	c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
-	i := stats.Tango(t.up.n, t.up.gained, t.up.regressed, c.Level)
-	mid := stats.NewMcNemar(t.up.regressed, t.up.gained)
-	_, notInferior := stats.TangoNonInferiority(t.up.n, t.up.gained, t.up.regressed, margin)
+	i := t.up.pairs().Tango(c.Level)
+	mid := t.up.pairs().McNemar()
+	_, notInferior := t.up.pairs().TangoNonInferiority(margin)
 	c.Asymptotic = &Asymptotic{
 		Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
 		PNonInferior: notInferior,

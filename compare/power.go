@@ -210,7 +210,7 @@ func (t *means) regressing(loss, margin, alpha float64) (n int, chance float64) 
 	return n, chances(n)
 }
 
-func (t *means) flips() float64 { return stats.Discordance(t.up.n, t.up.gained, t.up.regressed) }
+func (t *means) flips() float64 { return t.up.pairs().Discordance() }
 
 // largest is the largest size of a difference.
 func (t *means) largest() float64 { return max(slices.Max(t.d), -slices.Min(t.d)) }

@@ -39,6 +39,15 @@ func (r *Request) Sampled() bool {
 	return r != nil && r.GenerationConfig != nil && r.GenerationConfig.Temperature != nil && *r.GenerationConfig.Temperature > 0
 }
 
+// ShowsModels reports whether the request is to a program whose calls of models are seen.
+func (r *Request) ShowsModels() bool {
+	if r == nil || r.App == nil {
+		return false
+	}
+	p, ok := r.App.Payload.(*ProgramRun)
+	return ok && len(p.Models) > 0
+}
+
 // Call is one request on its way, and the record of how it went. The service that carries it out fills in Timing.
 type Call struct {
 	Request

@@ -148,7 +148,7 @@ func (d *Document) WriteWithheld(out io.Writer) error {
 	if err := w.write("run", &run); err != nil {
 		return err
 	}
-	lines := newReader(d.file.head())
+	lines := newReader(io.NewSectionReader(d.file, 0, d.file.whole))
 	for {
 		data, err := readLine(lines, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -82,7 +82,7 @@ func (x *index) places(from int) (out []Place) {
 
 // readOn reads the new complete lines, and reports whether one of them resumed the run.
 func (d *Document) readOn() (resumed bool, err error) {
-	r := newReader(d.file.rest())
+	r := newReader(io.NewSectionReader(d.file, d.file.whole, d.file.size-d.file.whole))
 	for !d.file.over {
 		data, err := readLine(r, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {

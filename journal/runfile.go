@@ -35,10 +35,6 @@ func (f *runFile) measure() error {
 	return err
 }
 
-func (f *runFile) head() io.Reader { return io.NewSectionReader(f, 0, f.whole) }
-
-func (f *runFile) rest() io.Reader { return io.NewSectionReader(f, f.whole, f.size-f.whole) }
-
 // check verifies a line, and scans a line of a trial.
 func (f *runFile) check(data []byte) (l line, problem error) {
 	l, problem = ends(data)

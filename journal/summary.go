@@ -211,7 +211,7 @@ func summarize(x *index, run *eval.Run) Summary {
 		}
 		t, ok := suites[r.suite]
 		if !ok {
-			t = newTally()
+			t = &summaryTally{byArm: map[string]*armTally{}}
 			t.classes = run.Suite(r.suite).Classes
 			suites[r.suite] = t
 			order = append(order, r.suite)
@@ -280,8 +280,6 @@ type armTally struct {
 	latency         eval.Sum
 	classes         classTally
 }
-
-func newTally() *summaryTally { return &summaryTally{byArm: map[string]*armTally{}} }
 
 func (t *summaryTally) add(r *digest) {
 	if t.cases == 0 || t.caseName != r.caseName {

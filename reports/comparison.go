@@ -187,8 +187,6 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 	return out
 }
 
-func some(names []string) string { return text.SomeNames(names, maxNames) }
-
 // advice says what it would take to get a verdict.
 func (t *screen) advice(m *compare.MetricComparison) {
 	if m.Gated && m.Advice != "" && !m.Advisory {

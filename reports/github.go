@@ -79,9 +79,6 @@ type annotations struct {
 	left  eval.Counts // cases
 }
 
-// full reports whether there is only room for the line that counts the rest.
-func (a *annotations) full() bool { return len(a.shown) >= maxAnnotations-1 }
-
 func (g *github) list(level string) *annotations {
 	list := &g.warnings
 	if level == "error" {
@@ -167,7 +164,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 			level = "warning"
 		}
 		list := g.list(level)
-		if list.full() {
+		if len(list.shown) >= maxAnnotations-1 { // the last line counts the rest
 			list.left.Add(wanted)
 			continue
 		}

@@ -290,14 +290,14 @@ func (t *table) label(row journal.Row) string {
 
 // on names the arms of an example, and counts its repeats.
 func (e *example) on() string {
-	text := diag.CleanLine(some(e.arms))
+	arms := diag.CleanLine(text.SomeNames(e.arms, maxNames))
 	switch {
 	case e.times > len(e.arms):
-		text += fmt.Sprintf(" (%d trials)", e.times)
+		arms += fmt.Sprintf(" (%d trials)", e.times)
 	case e.repeat > 1:
-		text += fmt.Sprintf(" (repeat %d)", e.repeat)
+		arms += fmt.Sprintf(" (repeat %d)", e.repeat)
 	}
-	return text
+	return arms
 }
 
 // group shows one reason with its examples.

@@ -42,7 +42,7 @@ func (c *caseReport) turns(r *eval.Result) {
 func (c *caseReport) modelCalls(r *eval.Result) {
 	calls := r.ModelCalls()
 	if len(calls) == 0 {
-		if callsModels(r) {
+		if r.Request.ShowsModels() {
 			c.note("  ", "warning: the program made no call through evalrun's proxy: does it read the variables with its address?")
 		}
 		return
@@ -64,15 +64,6 @@ func (c *caseReport) modelCalls(r *eval.Result) {
 		c.printf("    %d: %s of %s: %s\n", i+1, diag.CleanLine(one.Model), diag.CleanLine(one.Service), how)
 		c.said(turn, true)
 	}
-}
-
-// callsModels reports whether a trial is of a program whose calls of models are seen.
-func callsModels(r *eval.Result) bool {
-	if r.Request == nil || r.Request.App == nil {
-		return false
-	}
-	p, ok := r.Request.App.Payload.(*eval.ProgramRun)
-	return ok && len(p.Models) > 0
 }
 
 // numberOf is the number in the name of a turn or step; the heading names the type. A step of a chat has two

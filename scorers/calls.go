@@ -11,7 +11,7 @@ import (
 
 // stepCount returns the number of model calls that led to the answer: of a program, the calls that were answered.
 func (a *Answer) stepCount() int {
-	if !a.seesModels() {
+	if !a.Request.ShowsModels() {
 		return max(1, len(a.Calls))
 	}
 	n := 0
@@ -21,15 +21,6 @@ func (a *Answer) stepCount() int {
 		}
 	}
 	return n
-}
-
-// seesModels reports whether the answer is that of a program whose calls of models were seen.
-func (a *Answer) seesModels() bool {
-	if a.Request == nil || a.Request.App == nil {
-		return false
-	}
-	p, ok := a.Request.App.Payload.(*eval.ProgramRun)
-	return ok && len(p.Models) > 0
 }
 
 // modelCalls are the calls of models that the program under test made.
@@ -52,7 +43,7 @@ func (a *Answer) toolResults() (all []eval.CallResult) {
 // each step; the last step counts with its chosen candidate. Those of a program are the calls of the models that it called.
 func (a *Answer) toolCalls() []eval.FunctionCall {
 	var out []eval.FunctionCall
-	if a.seesModels() {
+	if a.Request.ShowsModels() {
 		for _, call := range a.modelCalls() {
 			out = append(out, call.FunctionCalls()...)
 		}
@@ -91,7 +82,7 @@ func (c *answeredCall) status() string {
 func (a *Answer) answeredCalls() (out []answeredCall) {
 	steps := [][]eval.CallResult{}
 	counts := []int{}
-	if a.seesModels() {
+	if a.Request.ShowsModels() {
 		for _, call := range a.modelCalls() {
 			steps, counts = append(steps, call.Results), append(counts, len(call.FunctionCalls()))
 		}
@@ -222,6 +213,3 @@ func (s callView) list(calls []readCall) string {
 
 // maxShownCalls is how many calls a reason names.
 const maxShownCalls = 5
-
-// showCalls names the tool calls of an answer in a reason.
-func showCalls(calls []eval.FunctionCall) string { return inReason.list(readCalls(calls)) }

@@ -101,7 +101,7 @@ func (f *questionForm) texts(a *Answer) (parts []fencedText, listed int) {
 	}
 	if f.conversation {
 		before := conversationParts(a)
-		if f.trajectory || a.seesModels() {
+		if f.trajectory || a.Request.ShowsModels() {
 			before = folded(before)
 		}
 		parts = append(parts, before...)

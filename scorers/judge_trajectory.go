@@ -35,9 +35,9 @@ func trajectoryParts(a *Answer) (out []fencedText) {
 // noTrajectory says why there is none to judge, "" if there is one.
 func noTrajectory(a *Answer) string {
 	switch {
-	case a.seesModels() && len(a.modelCalls()) == 0:
+	case a.Request.ShowsModels() && len(a.modelCalls()) == 0:
 		return "there is no trajectory to judge: the program made no call of a model through evalrun's proxy"
-	case a.Request != nil && a.Request.App != nil && !a.seesModels():
+	case a.Request != nil && a.Request.App != nil && !a.Request.ShowsModels():
 		return "there is no trajectory to judge: the calls of the application are not seen"
 	}
 	return ""

@@ -208,7 +208,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) AnswerScorer 
 		return nil
 	}
 	a := args{Scorer: s, YAML: yaml, needs: found, table: t, nestedIn: outer != nil}
-	a.steps, a.errors = afterOuter(outer, a.selectors()), a.errorsOf(outer)
+	a.steps, a.errors = afterOuter(outer, a.stepsOf(a.Entry.Get("select"), "select")), a.errorsOf(outer)
 	scorer := kind.compile(a)
 	for i := range found.Judges {
 		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All()

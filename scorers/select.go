@@ -29,11 +29,6 @@ type selectStep struct {
 // maxSelect bounds the texts that a selection reads and makes, in bytes.
 const maxSelect = 4 << 20
 
-// selectors reads `select`: one step, or a list of them applied one after the other.
-func (a args) selectors() []selectStep {
-	return a.stepsOf(a.Entry.Get("select"), "select")
-}
-
 func (a args) stepsOf(n yaml.Node, key string) []selectStep {
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("such as {jq: .name}", "`%s` needs at least one step", key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -156,7 +157,7 @@ const maxDiffLines, maxDiffBytes = 60, 1 << 18
 
 // lineDiff is a line diff of two texts: - before, + after.
 func lineDiff(before, after string) string {
-	diff := udiff.Unified("", "", cutAt(before, maxDiffBytes)+"\n", cutAt(after, maxDiffBytes)+"\n")
+	diff := udiff.Unified("", "", text.CutText(before, maxDiffBytes)+"\n", text.CutText(after, maxDiffBytes)+"\n")
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	lines = lines[min(2, len(lines)):] // skip the names of the texts
 	if len(lines) > maxDiffLines {
@@ -166,11 +167,3 @@ func lineDiff(before, after string) string {
 }
 
 const shownBytes = "the first 256 KiB"
-
-// cutAt is the beginning of a text.
-func cutAt(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}

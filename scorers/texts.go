@@ -165,7 +165,7 @@ func whyEmpty(c *eval.Candidate) string {
 		return fmt.Sprintf(": it was blocked (%s)", block)
 	}
 	if calls := c.FunctionCalls(); len(calls) > 0 {
-		return ": it calls " + showCalls(calls)
+		return ": it calls " + inReason.list(readCalls(calls))
 	}
 	shown := ""
 	if c.Text != "" {

@@ -155,7 +155,7 @@ func (c toolCallsScorer) compare(got []readCall) Finding {
 	if len(c.want)+len(got) == 0 {
 		return Pass("no tool was called")
 	}
-	m := newCallMatcher(c.args)
+	m := callMatcher{args: c.args, numbers: jsondiff.Within(0), left: maxCallSteps}
 	pairs := m.pair(c.want, got)
 	ok := c.holds(&m, got, &pairs)
 	switch {

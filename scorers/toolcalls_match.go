@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/expr"
-	"github.com/evalrun/evalrun/internal/jsondiff"
 )
 
 // maxCallSteps bounds the values that are compared for the calls of one answer, so that the most hostile answer
@@ -18,10 +17,6 @@ type callMatcher struct {
 	args    argMode
 	numbers func(a, b json.Number) bool
 	left    int // remaining values to compare; below 0, results do not count
-}
-
-func newCallMatcher(args argMode) callMatcher {
-	return callMatcher{args: args, numbers: jsondiff.Within(0), left: maxCallSteps}
 }
 
 func (m *callMatcher) same(want, got readCall) bool {

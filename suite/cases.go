@@ -46,8 +46,6 @@ type settings struct {
 	threshold *float64
 }
 
-func settingKeys() []string { return []string{"id", "tags", "cluster", "repeats", "threshold"} }
-
 func (s *settings) set(key string, n yaml.Node) {
 	switch key {
 	case "id":
@@ -81,7 +79,7 @@ func (l *loader) caseDef(m yaml.Map) caseDef {
 		arms: globs(m.Get("arms"), "arm", l.names),
 	}
 	l.hides(&def, m.Get("hidden"))
-	for _, key := range settingKeys() {
+	for _, key := range []string{"id", "tags", "cluster", "repeats", "threshold"} {
 		n := m.Get(key)
 		if n.IsZero() {
 			continue

@@ -30,7 +30,7 @@ var configBlock = sync.OnceValue(func() yaml.Block {
 		key("frequencyPenalty", penalty(), "Above 0, tokens become less likely with each time that the answer has them."),
 		key("responseMimeType", yaml.Text, "The type of the answer, such as application/json."),
 		key(
-			"responseSchema", yaml.Some(schemaShape()),
+			"responseSchema", yaml.Some(yaml.When("file", schemaFile().Shape(), yaml.MapShape(yaml.Any))),
 			"The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the project.",
 		),
 		key("thinkingConfig", yaml.Some(thinkingShape), "How the model thinks; other keys are sent as they are."),
@@ -41,10 +41,6 @@ var configBlock = sync.OnceValue(func() yaml.Block {
 const maxCandidates = 8
 
 func penalty() yaml.Shape { return yaml.Number(-2, 2) }
-
-func schemaShape() yaml.Shape {
-	return yaml.When("file", schemaFile().Shape(), yaml.MapShape(yaml.Any))
-}
 
 var schemaFile = sync.OnceValue(func() yaml.Block {
 	return fileBlock("A JSON or YAML file of the project with the schema.")

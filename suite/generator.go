@@ -59,7 +59,7 @@ var generatorBlock = sync.OnceValue(func() yaml.Block {
 // generator reads the key `program` of a prompt or a case. It is nil after a problem.
 func (l *loader) generator(m yaml.Map) *generator {
 	n := m.Get("program")
-	onlyKept := l.opts.Programs.onlyKept() // nothing is started, and the program need not be on this machine
+	onlyKept := l.opts.Programs.kept != nil && !l.opts.Programs.Run // nothing is started, and the program need not be on this machine
 	if !onlyKept && l.refusesProgram(m.Key("program")) {
 		return nil
 	}

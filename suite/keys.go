@@ -207,7 +207,7 @@ var promptBlock = sync.OnceValue(func() yaml.Block {
 			key("turns", yaml.Filled(turnBlock().Shape()), "A chat: turns of user and model, the user's last."),
 			key("parts", yaml.Filled(partOfPrompt().Shape()), "Texts, images, other files, and parts in the words of the protocol."),
 			key("program", generatorShape(), "A program that writes the prompt, for each case and target."),
-			key("system", systemShape(), "The system text that goes with every call: a template, or {file: NAME}."),
+			key("system", yaml.Either(yaml.Text, systemFile().Shape()), "The system text that goes with every call: a template, or {file: NAME}."),
 			key("live", yaml.Bool, "With `turns`: only the user's are listed, and the model's own replies go in between."),
 		}, toolKeys()...),
 	}

@@ -45,8 +45,6 @@ func (p *Programs) Read(copies fs.FS) {
 	}
 }
 
-func (p *Programs) onlyKept() bool { return p.kept != nil && !p.Run }
-
 func (p *Programs) takes(c *Case, arm Arm) bool { return p.Takes == nil || p.Takes(c, arm) }
 
 // OutputsFile is the name of the copy with the output of programs in a run directory. No file of a suite has it.

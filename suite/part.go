@@ -162,7 +162,7 @@ func (one rawInTurn) render(c *Case, _ *sourceFiles, diags *diag.List, _ bool, _
 }
 
 func (one imageInTurn) identity(name string, files *sourceFiles) string {
-	img, err := files.image(one.wish(name), false)
+	img, err := files.image(one.wishWithin(name, resizedBytes), false)
 	if err != nil {
 		return ""
 	}
@@ -176,9 +176,6 @@ func (one dataInTurn) identity(name string, files *sourceFiles) string {
 	}
 	return file.SHA256
 }
-
-// wish is the image of a part without a limit from other parts.
-func (one imageInTurn) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
 
 // wishWithin is the image of a part, with at most limit bytes if it may be resized.
 func (one imageInTurn) wishWithin(name string, limit int) wish {
@@ -281,10 +278,6 @@ func (c *chat) fits(e yaml.Entry, role string) bool {
 // fileBlock is a mapping that names a file of the project with the content.
 func fileBlock(doc string) yaml.Block {
 	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{key("file", yaml.Text, doc)}}
-}
-
-func systemShape() yaml.Shape {
-	return yaml.Either(yaml.Text, systemFile().Shape())
 }
 
 var systemFile = sync.OnceValue(func() yaml.Block { return fileBlock("A file of the project with the text.") })

@@ -131,18 +131,13 @@ func applicationForms() []string { return []string{"http", "program", "echo"} }
 // targetForms lists the keys that say what kind of target it is. A target has exactly one of them.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
 
-// modelKeys lists the keys that only a target that is a model can have.
-func modelKeys() []string {
-	return []string{"service", "vendor", "apiVersion", "stream", "generationConfig", "safetySettings", "extra"}
-}
-
 // application reads the block that makes a target an application. It is nil for a model.
 func (l *loader) application(m yaml.Map) Application {
 	form := l.targetForm(m)
 	if form == "" || form == "model" {
 		return nil
 	}
-	for _, key := range modelKeys() {
+	for _, key := range []string{"service", "vendor", "apiVersion", "stream", "generationConfig", "safetySettings", "extra"} {
 		if !m.Has(key) {
 			continue
 		}

@@ -236,7 +236,7 @@ func (l *loader) toolFile(n yaml.Node) yaml.Node {
 	}
 	if strings.EqualFold(path.Ext(name), ".json") {
 		if at, ok := jsonSlip(src); !ok {
-			l.diags.Errorf(positionIn(l.Shown(name), src, at), "", "the file is not JSON")
+			l.diags.Errorf(source{file: l.Shown(name), text: string(src)}.pos(at), "", "the file is not JSON")
 			return yaml.Node{}
 		}
 		src = asYAML(src)
@@ -261,10 +261,6 @@ func jsonSlip(src []byte) (offset int, ok bool) {
 		return max(0, int(bad.Offset)-1), false
 	}
 	return 0, err == nil
-}
-
-func positionIn(file string, src []byte, offset int) diag.Pos {
-	return source{file: file, text: string(src)}.pos(offset)
 }
 
 // surrogates matches a pair of JSON escapes for one character, for which YAML has a single escape.

@@ -20,11 +20,6 @@ import (
 // maxWritten is the most cases that a program may write.
 const maxWritten = 100_000
 
-// writtenKeys are the keys of a case that a program writes.
-func writtenKeys() []string {
-	return append(defaultsBlock().Names(), "name", "id", "inheritScorers")
-}
-
 // notWithProgram lists the keys of an entry of `cases` that do not go with `program`.
 func notWithProgram() []string {
 	out := []string{"id", "each", "matrix"}
@@ -106,7 +101,7 @@ func (l *loader) readCasesOf(g *generator, entry *caseDef, text string) (out []*
 			l.diags.Errorf(pos, "", "%s", err)
 			continue
 		}
-		m := g.node.With(value).At(pos).Map(writtenKeys()...)
+		m := g.node.With(value).At(pos).Map(append(defaultsBlock().Names(), "name", "id", "inheritScorers")...)
 		def := in.writtenCase(m, entry)
 		if def.name.t == nil {
 			def.name = source{t: expr.Literal(fmt.Sprintf("%s %d", strings.TrimSuffix(path.Base(g.source()), path.Ext(g.source())), n))}

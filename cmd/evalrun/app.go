@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // app is the world around a command: streams, environment, signals.
@@ -167,7 +168,7 @@ func (a *app) screen() term.Screen {
 // settings are options as package session takes them.
 func (a *app) settings(o *evalrun.Options) session.Options {
 	o.Getenv = a.getenv
-	return flags.Settings(o)
+	return session.OptionsOf(o.Options, o.Caller, reports.Names())
 }
 
 func (a *app) job(o *evalrun.Options) (*session.Job, error) {

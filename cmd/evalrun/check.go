@@ -19,8 +19,6 @@ type checkedSuites struct {
 // Bad reports whether there is a problem that prevents a run.
 func (c *checkedSuites) Bad() bool { return c.problems.HasErrors() }
 
-func onlyProblems(found *diag.List) *checkedSuites { return &checkedSuites{problems: *found} }
-
 // checkSuites checks suites together with the flags for running them. The error belongs to no file.
 func checkSuites(f session.Options) (*checkedSuites, error) {
 	c := &checkedSuites{files: f.Suites}

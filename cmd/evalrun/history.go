@@ -76,7 +76,7 @@ func (a *app) nights(o historyOptions) error {
 	if o.json {
 		err = a.screen().JSON(map[string]any{"version": 1, "drift": found})
 	} else {
-		err = a.runs.writeDrift(a.screen(), found)
+		err = reports.Drift(a.screen(), found, layout(a.screen()))
 	}
 	lost := slices.ContainsFunc(found, func(f journal.Drift) bool {
 		return f.State == compare.DriftLost && f.OnAlarm != eval.OnWarn
@@ -101,7 +101,7 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	}
 	if o.rebuild {
 		notice := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
-		if err := a.runs.rebuildHistory(dirs, notice); err != nil {
+		if err := a.runs.Dir.RebuildHistory(dirs, notice, gate.Apply); err != nil {
 			return err
 		}
 	}
@@ -124,11 +124,6 @@ type trendOptions struct {
 	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
 }
 
-// rebuildHistory makes the history again, with the verdicts of the runs. notice gets what it cannot read.
-func (f folder) rebuildHistory(dirs []string, notice func(string)) error {
-	return f.Dir.RebuildHistory(dirs, notice, gate.Apply)
-}
-
 // drift is what the nights of the history say of the suites, arms and metrics that the options select.
 func (f folder) drift(o trendOptions) ([]journal.Drift, error) {
 	s, err := f.OpenHistory() // which adds the runs that ended meanwhile
@@ -143,11 +138,6 @@ func (f folder) drift(o trendOptions) ([]journal.Drift, error) {
 		err = eval.BadInput("nothing in the history fits the suites, arms and metrics")
 	}
 	return found, err
-}
-
-// writeDrift writes what the nights say for people.
-func (f folder) writeDrift(screen term.Screen, all []journal.Drift) error {
-	return reports.Drift(screen, all, layout(screen))
 }
 
 // acknowledge keeps what somebody says of the alarms that stand at a run.

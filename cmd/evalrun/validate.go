@@ -60,7 +60,7 @@ func (a *app) annotated(err error, format string) error {
 	if format == "text" || !errors.As(err, &bad) {
 		return err
 	}
-	return errors.Join(exitWith(eval.CodeBadInput), onlyProblems(&bad.Diags).Write(a.out, format))
+	return errors.Join(exitWith(eval.CodeBadInput), (&checkedSuites{problems: bad.Diags}).Write(a.out, format))
 }
 
 // annotate writes problems in suites, or that there are none, to standard output for programs. One without a file is on both streams.

@@ -81,7 +81,7 @@ func newConverter(s *configSource) *converter {
 		source:    s,
 		fates:     newFates(&secrets{}),
 		files:     map[string][]byte{},
-		shims:     newShims(),
+		shims:     &shims{},
 		uses:      map[string]bool{},
 		lists:     map[string]bool{},
 		members:   map[string][][]string{},

@@ -226,7 +226,7 @@ func (p *parser) primary() (*nunjucksExpr, error) {
 	case word == "(" || word == "[":
 		return p.bracketed(word)
 	case word[0] == '"' || word[0] == '\'':
-		return &nunjucksExpr{op: "text", name: unquoteJS(word[1 : len(word)-1])}, nil
+		return &nunjucksExpr{op: "text", name: jsEscapes.Replace(word[1 : len(word)-1])}, nil
 	case word[0] >= '0' && word[0] <= '9':
 		return &nunjucksExpr{op: "number", name: word}, nil
 	case word == "true" || word == "false":
@@ -253,5 +253,3 @@ func (p *parser) bracketed(open string) (*nunjucksExpr, error) {
 }
 
 var jsEscapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\\`, `\`, `\"`, `"`, `\'`, "'", "\\`", "`")
-
-func unquoteJS(s string) string { return jsEscapes.Replace(s) }

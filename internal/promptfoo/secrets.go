@@ -232,12 +232,10 @@ func isPlaceholder(text string) bool {
 
 // hide returns the reference to the variable that replaces a secret.
 func (s src) hide(name, value string) string {
-	v := s.fates.secrets.variable(secretName(name), value, s.path)
+	v := s.fates.secrets.variable(variableName("APP_"+name), value, s.path)
 	s.differs("a secret is never in a suite: set %s, and revoke what was committed", v)
 	return "${env:" + v + "}"
 }
-
-func secretName(name string) string { return variableName("APP_" + name) }
 
 // inConfig reports whether a value is a setting of a provider, and not data of a prompt or a test.
 func (s src) inConfig() bool {

@@ -233,8 +233,6 @@ const (
 // shims are the shims of a suite. They run the author's code unchanged.
 type shims struct{ used []string }
 
-func newShims() *shims { return &shims{} }
-
 func (s *shims) use(name string) string {
 	if !slices.Contains(s.used, name) {
 		s.used = append(s.used, name)

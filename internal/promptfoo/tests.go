@@ -196,7 +196,7 @@ func (c *converter) test(s src, with *mapping) {
 	m := &mapping{}
 	t := &testCase{block: m}
 	title := s.get("description")
-	m.set("name", textValue(c.caseName(cmp.Or(title.text(), c.nextTitle()))))
+	m.set("name", textValue(c.caseName(cmp.Or(title.text(), fmt.Sprintf("test %d", len(c.cases)+1)))))
 	title.ok("as the case's name")
 	of := c.resolved(s.get("vars"))
 	vars, matrix := c.variables(of, with, o.whole)
@@ -287,9 +287,6 @@ var testTODO = map[string]string{
 func anyAnswer(to *sequence) {
 	to.add(one("expr", textValue("true")), "no assertion: any answer passes, as in promptfoo")
 }
-
-// nextTitle names a test without a description.
-func (c *converter) nextTitle() string { return fmt.Sprintf("test %d", len(c.cases)+1) }
 
 // caseName returns an unused name on one line, without templates.
 func (c *converter) caseName(text string) string {

@@ -106,7 +106,7 @@ func placeOf(id string) vendorModel {
 	kind, model, two := strings.Cut(rest, ":")
 	if !ok {
 		return vendorModel{
-			protocol: eval.OpenAI, name: serviceName(prefix), model: rest,
+			protocol: eval.OpenAI, name: strings.ToLower(plainName(prefix, "service")), model: rest,
 			why: "evalrun does not speak the protocol of `" + prefix + "`; put a gateway in front that speaks the one of OpenAI, " +
 				"and name it in `baseUrl`",
 		}
@@ -160,10 +160,6 @@ func (p *vendorModel) block(address, key string) *mapping {
 func (p *vendorModel) olderServer(address string) bool {
 	return p.protocol == eval.OpenAI && p.of != nil && p.of.Name != "azure" && p.of.MaxTokensField == "" && !p.of.Owns(address) &&
 		!reasoning.matches(p.model)
-}
-
-func serviceName(prefix string) string {
-	return strings.ToLower(plainName(prefix, "service"))
 }
 
 // reasoning matches models to which promptfoo sends neither temperature nor a limit by default.

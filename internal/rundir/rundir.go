@@ -232,14 +232,9 @@ func (d Dir) NoRun(name string) error {
 		return eval.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
 	if back, ok := fromLatest(name); ok && back > 0 {
-		return eval.BadInput("%s", d.tooFew(name))
+		return eval.BadInput("there is no run %s: %s has %s", name, Runs, diag.Count(len(d.IDs()), "run"))
 	}
 	return eval.BadInput("there is no run %s%s", name, d.hint())
-}
-
-// tooFew returns the message for latest~N with fewer runs.
-func (d Dir) tooFew(name string) string {
-	return fmt.Sprintf("there is no run %s: %s has %s", name, Runs, diag.Count(len(d.IDs()), "run"))
 }
 
 func (d Dir) hint() string {

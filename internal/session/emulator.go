@@ -32,7 +32,7 @@ func (e *embedded) answersFor(c *contact) bool {
 	own.Path = ""
 	own.HeaderPrefix = e.headerPrefix
 	c.NamedService = &own
-	c.URL = e.URL + emulatorPath(own.Protocol)
+	c.URL = e.URL + protocols[own.Protocol].base
 	c.Key = emulatorKey
 	c.ToEmulator = true
 	return true

@@ -271,16 +271,11 @@ func (f *Options) ofSuites() suite.Options {
 		Getenv:         f.Env,
 		Untrusted:      f.Untrusted,
 		Allow:          f.Allow,
-		OwnBaseline:    f.ownBaseline(),
+		OwnBaseline:    f.BaselineName() != "" || f.NoBaseline() || f.GateOf != "",
 		AllowEnv:       f.AllowEnv,
-		BaseURL:        f.baseURL(),
+		BaseURL:        cmp.Or(f.BaseURL, f.Env("EVALRUN_BASE_URL"), f.ByProject().BaseURL),
 		Can:            Can,
 	}
-}
-
-// baseURL is where a flag, a variable or the project file puts the unnamed service; "" leaves it to the suites.
-func (f *Options) baseURL() string {
-	return cmp.Or(f.BaseURL, f.Env("EVALRUN_BASE_URL"), f.ByProject().BaseURL)
 }
 
 // interleavedAmong is Interleaved, whose file must be one of the suites.

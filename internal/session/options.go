@@ -106,11 +106,6 @@ func (f *Options) Absolute() {
 	}
 }
 
-// ownBaseline reports whether options choose the baseline, or choose none.
-func (f *Options) ownBaseline() bool {
-	return f.BaselineName() != "" || f.NoBaseline() || f.GateOf != ""
-}
-
 // checkGateOf returns an error for options by which the author of an untrusted suite would choose how much worse it may be.
 func (f *Options) checkGateOf() error {
 	switch {

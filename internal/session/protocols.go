@@ -47,8 +47,6 @@ type speaker interface {
 // Connect returns a client of the service without opening a connection.
 func (c *contact) Connect() speaker { return protocols[c.Protocol].connect(c) }
 
-func emulatorPath(protocol eval.ProtocolName) string { return protocols[protocol].base }
-
 // Can reports whether a protocol has a method.
 func Can(name eval.ProtocolName, method string) (ok bool) {
 	switch method {

@@ -37,8 +37,6 @@ type openRun struct {
 	next   time.Time // when to check the file again
 }
 
-func newOpenRuns() *openRuns { return &openRuns{} }
-
 // take returns an open run and counts the caller as a user. The caller calls leave.
 func (o *openRuns) take(r *viewedRun) *openRun {
 	o.mu.Lock()

@@ -88,7 +88,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, labelling: labelling,
-		done: make(chan struct{}), runs: newRuns(o.Dir, o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
+		done: make(chan struct{}), runs: newRuns(o.Dir, o.Named, paths), opened: &openRuns{}, compared: &comparisons{},
 		watchers: make(chan struct{}, mostWatchers), work: make(chan struct{}, mostWork),
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())

@@ -2,18 +2,22 @@ package stats
 
 import "math"
 
+// Pairs are the counts of a paired pass/fail comparison: cases, and those of them that B gained and that it regressed.
+type Pairs struct{ N, Gained, Regressed int }
+
 // mcNemar holds the p-values of the sign test on the discordant pairs of a paired pass/fail
 // comparison: exact (conditional on their number) and mid-p, one-sided and two-sided.
 // Without a flip the exact ones are 1, the one-sided mid-p are 0.5 and MidTwoSided is 1.
 type mcNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided float64 }
 
-// NewMcNemar tests regressed against gained flips: X ~ Bin(regressed+gained, 1/2), exact
+// McNemar tests regressed against gained flips, however many cases there are: X ~ Bin(regressed+gained, 1/2), exact
 // P(X >= regressed), mid-p P(X > regressed) + P(X = regressed)/2. Negative counts give the
 // p-values of no flips.
 // Source: McNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
 // 2013. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
 // 1 - P(X = regressed)/2 for as many gained as regressed.
-func NewMcNemar(regressed, gained int) mcNemar {
+func (p Pairs) McNemar() mcNemar {
+	regressed, gained := p.Regressed, p.Gained
 	if regressed < 0 || gained < 0 || regressed+gained == 0 {
 		return mcNemar{1, 1, 1, 0.5, 0.5, 1}
 	}
@@ -54,26 +58,28 @@ func tangoZ(n, g, r, d float64) float64 {
 	return math.Copysign(math.MaxFloat64, deviation)
 }
 
-func pairedTable(n, gained, regressed int) bool {
-	return n > 0 && gained >= 0 && regressed >= 0 && gained+regressed <= n
+func (p Pairs) isTable() bool {
+	return p.N > 0 && p.Gained >= 0 && p.Regressed >= 0 && p.Gained+p.Regressed <= p.N
+}
+
+// tangoZ is the score statistic of these pairs for a difference d.
+func (p Pairs) tangoZ(d float64) float64 {
+	return tangoZ(float64(p.N), float64(p.Gained), float64(p.Regressed), d)
 }
 
 // Tango is the score interval for the difference of two paired pass rates on n pairs:
 // every d that T(d) does not reject. With no flips it is -+z^2/(n+z^2). No pairs: [-1,1].
 // Source: Tango, Statistics in Medicine 17:891, 1998. T falls in d, so
 // bisection on either side of the estimate finds the bounds to 1e-15.
-func Tango(n, gained, regressed int, conf float64) Interval {
-	if !pairedTable(n, gained, regressed) {
+func (p Pairs) Tango(conf float64) Interval {
+	if !p.isTable() {
 		return Interval{-1, 1}
 	}
-	nf := float64(n)
-	g := float64(gained)
-	r := float64(regressed)
 	z := critical(conf)
 	bound := func(in, out float64) float64 {
 		for range 60 {
 			mid := (in + out) / 2
-			if math.Abs(tangoZ(nf, g, r, mid)) <= z {
+			if math.Abs(p.tangoZ(mid)) <= z {
 				in = mid
 			} else {
 				out = mid
@@ -81,31 +87,23 @@ func Tango(n, gained, regressed int, conf float64) Interval {
 		}
 		return in
 	}
-	estimate := (g - r) / nf
+	estimate := p.difference()
 	return Interval{bound(estimate, -1), bound(estimate, 1)}
 }
 
 // TangoNonInferiority tests the hypothesis that the pass rate of B is lower by margin or more: z = T(-margin), p =
 // 1-Phi(z). The margin is a difference of rates strictly between -1 and 1; a negative one tests superiority. Bad
 // input or no variance at all (margin 0 without flips): z = 0, p = 1. Source: as Tango.
-func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64) {
-	if !tangoTestable(n, gained, regressed, margin) {
+func (p Pairs) TangoNonInferiority(margin float64) (z, probability float64) {
+	if !p.testable(margin) {
 		return 0, 1
 	}
-	z = tangoZ(float64(n), float64(gained), float64(regressed), -margin)
+	z = p.tangoZ(-margin)
 	return z, normalCDF(-z)
 }
 
-// tangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
-// at most margin. Small, it supports the flag beyond_margin. Bad input: 1.
-// Source: as Tango.
-func tangoBeyond(n, gained, regressed int, margin float64) float64 {
-	if !tangoTestable(n, gained, regressed, margin) {
-		return 1
-	}
-	return normalCDF(tangoZ(float64(n), float64(gained), float64(regressed), -margin))
+func (p Pairs) testable(margin float64) bool {
+	return p.isTable() && inside(margin, -1, 1) && (margin != 0 || p.Gained+p.Regressed > 0)
 }
 
-func tangoTestable(n, gained, regressed int, margin float64) bool {
-	return pairedTable(n, gained, regressed) && inside(margin, -1, 1) && (margin != 0 || gained+regressed > 0)
-}
+func (p Pairs) difference() float64 { return float64(p.Gained-p.Regressed) / float64(p.N) }

@@ -201,11 +201,11 @@ func MinCasesConstant(alpha, margin float64) int {
 
 // Discordance estimates the share of cases that flip, (gained+regressed+1)/(n+2): never 0, since few cases without
 // flips do not rule flips out. No cases: 1/2.
-func Discordance(n, gained, regressed int) float64 {
-	if !pairedTable(n, gained, regressed) {
+func (p Pairs) Discordance() float64 {
+	if !p.isTable() {
 		return 0.5
 	}
-	return float64(gained+regressed+1) / (float64(n) + 2)
+	return float64(p.Gained+p.Regressed+1) / (float64(p.N) + 2)
 }
 
 // CasesNeeded is the number of paired cases that decide a comparison within margin with probability power if nothing

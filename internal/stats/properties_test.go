@@ -36,16 +36,16 @@ func TestACaseThatTurnsForTheWorseNeverHelps(t *testing.T) {
 	t.Parallel()
 	type ingredients struct{ ni, beyond, worse, better, log float64 }
 	of := func(n, g, r int, margin float64) ingredients {
-		_, ni := TangoNonInferiority(n, g, r, margin)
-		m := NewMcNemar(r, g)
-		return ingredients{ni, tangoBeyond(n, g, r, margin), m.MidWorse, m.MidBetter, logE(n, g, r, margin)}
+		_, ni := Pairs{n, g, r}.TangoNonInferiority(margin)
+		m := Pairs{Gained: g, Regressed: r}.McNemar()
+		return ingredients{ni, Pairs{n, g, r}.tangoBeyond(margin), m.MidWorse, m.MidBetter, logE(n, g, r, margin)}
 	}
 	const e = 1e-12
 	tables(30, func(n, g, r int) {
 		for _, margin := range []float64{0.02, 0.05, 0.1} {
 			before := of(n, g, r, margin)
 			for _, move := range [][2]int{{g - 1, r + 1}, {g, r + 1}, {g - 1, r}} {
-				if !pairedTable(n, move[0], move[1]) {
+				if !(Pairs{n, move[0], move[1]}).isTable() {
 					continue
 				}
 				after := of(n, move[0], move[1], margin)
@@ -68,8 +68,8 @@ func TestExchangingTheSidesMirrorsIntervals(t *testing.T) {
 		near(t, "mirrored bound", a.Hi, -b.Lo)
 	}
 	tables(20, func(n, g, r int) {
-		mirrored(Tango(n, g, r, 0.9), Tango(n, r, g, 0.9))
-		a, b := NewMcNemar(r, g), NewMcNemar(g, r)
+		mirrored(Pairs{n, g, r}.Tango(0.9), Pairs{n, r, g}.Tango(0.9))
+		a, b := Pairs{Gained: g, Regressed: r}.McNemar(), Pairs{Gained: r, Regressed: g}.McNemar()
 		near(t, "tails", a.Worse, b.Better)
 		near(t, "mid tails", a.MidWorse, b.MidBetter)
 		near(t, "two-sided", a.MidTwoSided, b.MidTwoSided)
@@ -104,10 +104,10 @@ func TestTangoAgreesWithBisection(t *testing.T) {
 			return
 		}
 		for _, margin := range []float64{0.02, 0.05, 0.1, 0.5} {
-			got, _ := TangoNonInferiority(n, g, r, margin)
+			got, _ := Pairs{n, g, r}.TangoNonInferiority(margin)
 			check(t, fmt.Sprint("z of ", n, g, r, margin), got, tangoByLikelihood(n, g, r, -margin), 1e-7)
 		}
-		i := Tango(n, g, r, 0.9)
+		i := Pairs{n, g, r}.Tango(0.9)
 		estimate := float64(g-r) / float64(n)
 		if i.Lo > estimate || i.Hi < estimate {
 			t.Errorf("%d %d %d: got %v, want it inside %v", n, g, r, estimate, i)
@@ -185,10 +185,10 @@ func TestExactTestsEndOnOddTables(t *testing.T) {
 	for _, n := range []int{-1, 0, 1, 2, 30} {
 		for _, x := range []int{-1, 0, 1, n, n + 1} {
 			for _, p := range []float64{-1, 0, 1e-9, 0.05, 0.9, 1, 2, math.NaN(), math.Inf(1)} {
-				i := ExactInterval(n, x, 0, p)
+				i := Pairs{n, x, 0}.ExactInterval(p)
 				tables := NewNotWorseTables(n, p, 0.05)
 				for _, v := range []float64{
-					ExactNonInferiority(n, x, n-x, p), ExactWorse(n, x, n-x), i.Lo, i.Hi, tables.Probability(0, p),
+					Pairs{n, x, n - x}.ExactNonInferiority(p), Pairs{n, x, n - x}.ExactWorse(), i.Lo, i.Hi, tables.Probability(0, p),
 				} {
 					if math.IsNaN(v) || v < -1 || v > 1 {
 						t.Errorf("n=%d x=%d p=%g: got %g, want a number from -1 to 1", n, x, p, v)
@@ -225,12 +225,12 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 	}
 	for _, n := range []int{-1, 0, 1, 2, 30, 1_000_000} {
 		for _, x := range []int{-1, 0, 1, n / 2, n, n + 1} {
-			see("counts", NewMcNemar(x, n-x), Discordance(n, x, 0))
+			see("counts", Pairs{Gained: n - x, Regressed: x}.McNemar(), Pairs{n, x, 0}.Discordance())
 			for _, p := range parameters {
-				z, ni := TangoNonInferiority(n, x, n-x, p)
-				z0, ni0 := TangoNonInferiority(n, 0, x, p)
+				z, ni := Pairs{n, x, n - x}.TangoNonInferiority(p)
+				z0, ni0 := Pairs{n, 0, x}.TangoNonInferiority(p)
 				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
-				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), tangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
+				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), Pairs{n, x, 0}.tangoBeyond(p), Pairs{n, x, 0}.Tango(p), two(lo, hi),
 					MDE(n, p, 0.8, p), sampleSize(p, 0.8, 0.1, p, 0),
 					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), minCasesWithoutFlip(p, p))
 			}
@@ -261,7 +261,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 // TestNoEvidenceGivesUnknownValues: the values that stand for "unknown".
 func TestNoEvidenceGivesUnknownValues(t *testing.T) {
 	t.Parallel()
-	expect.Same(t, "of no flips", NewMcNemar(0, 0), mcNemar{1, 1, 1, 0.5, 0.5, 1})
+	expect.Same(t, "of no flips", Pairs{}.McNemar(), mcNemar{1, 1, 1, 0.5, 0.5, 1})
 	constant := slices.Repeat([]float64{0.1 + 0.2 - 0.3}, 100)
 	if p := NonInferiorityT(constant, 0.05); p != 1 || UseT(constant) {
 		t.Errorf("t of constant scores: got %v, want 1", p)
@@ -272,7 +272,7 @@ func TestNoEvidenceGivesUnknownValues(t *testing.T) {
 	if lo, hi := Wilson(0, 0, Z95); lo != 0 || hi != 1 {
 		t.Errorf("Wilson of nothing: got %v to %v, want 0 to 1", lo, hi)
 	}
-	expect.Same(t, "an interval of nothing", Tango(0, 0, 0, 0.9), Interval{-1, 1})
+	expect.Same(t, "an interval of nothing", Pairs{}.Tango(0.9), Interval{-1, 1})
 }
 
 func BenchmarkBettingAdd(b *testing.B) {

@@ -28,40 +28,40 @@ type tails []int
 
 // ExactNonInferiority is the p value of the hypothesis that the pass rate of B is lower by margin or more. It counts the
 // tables that Tango's statistic puts at or above the one seen. Bad input, and margins outside of (-1,1): 1.
-func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
-	if !pairedTable(n, gained, regressed) || !inside(margin, -1, 1) {
+func (p Pairs) ExactNonInferiority(margin float64) float64 {
+	if !p.isTable() || !inside(margin, -1, 1) {
 		return 1
 	}
-	return tangoTails(n, gained, regressed, -margin).most(n, -margin, fine)
+	return p.tangoTails(-margin).most(p.N, -margin, fine)
 }
 
 // ExactWorse is the p value of the hypothesis that B is not worse. It counts the tables whose McNemar mid-p is at or
-// below the one seen. To test that B is not better, exchange gained and regressed. Bad input: 1.
-func ExactWorse(n, gained, regressed int) float64 {
-	if !pairedTable(n, gained, regressed) || regressed == 0 {
+// below the one seen. To test that B is not better, exchange Gained and Regressed. Bad input: 1.
+func (p Pairs) ExactWorse() float64 {
+	if !p.isTable() || p.Regressed == 0 {
 		return 1
 	}
-	return midTails(n, NewMcNemar(regressed, gained).MidWorse).most(n, 0, fine)
+	return midTails(p.N, p.McNemar().MidWorse).most(p.N, 0, fine)
 }
 
 // ExactInterval is every difference that neither of the two exact tests by Tango's statistic rejects. No pairs: [-1,1].
-func ExactInterval(n, gained, regressed int, conf float64) Interval {
-	if !pairedTable(n, gained, regressed) {
+func (p Pairs) ExactInterval(conf float64) Interval {
+	if !p.isTable() {
 		return Interval{-1, 1}
 	}
 	alpha := tail(conf)
-	start := Tango(n, gained, regressed, conf)
-	return Interval{
-		Lo: exactBound(n, gained, regressed, start.Lo, alpha),
-		Hi: -exactBound(n, regressed, gained, -start.Hi, alpha),
-	}
+	start := p.Tango(conf)
+	return Interval{Lo: p.exactBound(start.Lo, alpha), Hi: -p.Exchanged().exactBound(-start.Hi, alpha)}
 }
+
+// Exchanged are the pairs seen from the other side.
+func (p Pairs) Exchanged() Pairs { return Pairs{p.N, p.Regressed, p.Gained} }
 
 // exactBound is the smallest difference that the test of "at most this" does not reject. near is the bound of the
 // asymptotic test, where the search starts.
-func exactBound(n, gained, regressed int, near, alpha float64) float64 {
-	rejected := func(d float64) bool { return tangoTails(n, gained, regressed, d).most(n, d, coarse) <= alpha }
-	out, in := near, float64(gained-regressed)/float64(n)
+func (p Pairs) exactBound(near, alpha float64) float64 {
+	rejected := func(d float64) bool { return p.tangoTails(d).most(p.N, d, coarse) <= alpha }
+	out, in := near, p.difference()
 	for step := 0.01; out > -1 && !rejected(out); step *= 2 {
 		in, out = out, max(-1, out-step)
 	}
@@ -76,8 +76,8 @@ func exactBound(n, gained, regressed int, near, alpha float64) float64 {
 }
 
 // tangoTails are the tables where Tango's statistic for a difference d is at least its value in the table seen.
-func tangoTails(n, gained, regressed int, d float64) tails {
-	return tangoTailsFrom(n, d, tangoZ(float64(n), float64(gained), float64(regressed), d))
+func (p Pairs) tangoTails(d float64) tails {
+	return tangoTailsFrom(p.N, d, p.tangoZ(d))
 }
 
 func tangoTailsFrom(n int, d, least float64) tails {
@@ -87,7 +87,7 @@ func tangoTailsFrom(n int, d, least float64) tails {
 
 // midTails are the tables whose mid-p is at most p, counted by regressed cases.
 func midTails(n int, p float64) tails {
-	return newTails(n, func(r, g int) bool { return NewMcNemar(r, g).MidWorse <= p*(1+1e-9) })
+	return newTails(n, func(r, g int) bool { return Pairs{Gained: g, Regressed: r}.McNemar().MidWorse <= p*(1+1e-9) })
 }
 
 // newTails finds the limits for a statistic that rises with the first count and falls with the second, so that the
@@ -179,8 +179,6 @@ type binomial struct {
 	factorials
 }
 
-func newBinomial(p float64) binomial { return binomial{math.Log(p), math.Log1p(-p), logFactorials()} }
-
 func (b binomial) at(m, k int) float64 {
 	if k < 0 || k > m {
 		return 0
@@ -197,7 +195,7 @@ type walk struct {
 }
 
 func newWalk(p float64) *walk {
-	return &walk{binomial: newBinomial(p), never: 1 - p, odds: p / (1 - p)}
+	return &walk{binomial: binomial{math.Log(p), math.Log1p(-p), logFactorials()}, never: 1 - p, odds: p / (1 - p)}
 }
 
 func (w *walk) at(m, k int) float64 {

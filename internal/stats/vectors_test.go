@@ -135,7 +135,7 @@ func pairedVectors() map[string]func(*testing.T, json.RawMessage) {
 	}
 	return map[string]func(*testing.T, json.RawMessage){
 		"mcnemar_exact": each(func(t *testing.T, v mcnemar) {
-			m := NewMcNemar(v.Regressed, v.Gained)
+			m := Pairs{Gained: v.Gained, Regressed: v.Regressed}.McNemar()
 			near(t, "two-sided", m.TwoSided, v.TwoSided)
 			near(t, "worse", m.Worse, v.Worse)
 			near(t, "better", m.Better, v.Better)
@@ -143,12 +143,12 @@ func pairedVectors() map[string]func(*testing.T, json.RawMessage) {
 			near(t, "mid-p two-sided", m.MidTwoSided, v.MidTwoSided)
 		}),
 		"tango_ci": each(func(t *testing.T, v tango) {
-			i := Tango(v.N, v.Gained, v.Regressed, v.Conf)
+			i := Pairs{v.N, v.Gained, v.Regressed}.Tango(v.Conf)
 			check(t, "lo", i.Lo, v.Lo, 1e-8)
 			check(t, "hi", i.Hi, v.Hi, 1e-8)
 		}),
 		"tango_noninferiority": each(func(t *testing.T, v tango) {
-			z, p := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
+			z, p := Pairs{v.N, v.Gained, v.Regressed}.TangoNonInferiority(v.Margin)
 			near(t, "z", z, v.Z)
 			near(t, "p", p, v.P)
 		}),
@@ -171,14 +171,14 @@ type gateVector struct {
 
 // checkGate checks the p-values and, by the rule of a gate, that they give the verdict.
 func checkGate(t *testing.T, v gateVector) {
-	_, ni := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
-	m := NewMcNemar(v.Regressed, v.Gained)
-	beyond := tangoBeyond(v.N, v.Gained, v.Regressed, v.Margin)
+	_, ni := Pairs{v.N, v.Gained, v.Regressed}.TangoNonInferiority(v.Margin)
+	m := Pairs{Gained: v.Gained, Regressed: v.Regressed}.McNemar()
+	beyond := Pairs{v.N, v.Gained, v.Regressed}.tangoBeyond(v.Margin)
 	near(t, "non-inferiority", ni, v.NonInferior)
 	near(t, "worse", m.MidWorse, v.Worse)
 	near(t, "better", m.MidBetter, v.Better)
 	near(t, "beyond", beyond, v.Beyond)
-	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, 0.8)
+	needed := CasesNeeded(Pairs{v.N, v.Gained, v.Regressed}.Discordance(), v.Margin, v.Alpha, 0.8)
 	if needed != v.Needed {
 		t.Errorf("needed: got %d, want %d", needed, v.Needed)
 	}
@@ -240,12 +240,22 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 		}),
 		"min_n_zero_discordant": each(func(t *testing.T, v plan) {
 			same(t, minCasesWithoutFlip(v.Alpha, v.Margin), v.N)
-			if _, p := TangoNonInferiority(v.N, 0, 0, v.Margin); p > v.Alpha {
+			if _, p := (Pairs{v.N, 0, 0}).TangoNonInferiority(v.Margin); p > v.Alpha {
 				t.Errorf("%d cases: got no pass, want one", v.N)
 			}
-			if _, p := TangoNonInferiority(v.N-1, 0, 0, v.Margin); p <= v.Alpha {
+			if _, p := (Pairs{v.N - 1, 0, 0}).TangoNonInferiority(v.Margin); p <= v.Alpha {
 				t.Errorf("%d cases: got a pass, want none", v.N-1)
 			}
 		}),
 	}
+}
+
+// tangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
+// at most margin. Small, it supports the flag beyond_margin. Bad input: 1.
+// Source: as Tango.
+func (p Pairs) tangoBeyond(margin float64) float64 {
+	if !p.testable(margin) {
+		return 1
+	}
+	return normalCDF(p.tangoZ(-margin))
 }

@@ -20,8 +20,8 @@ func (fs Set) Identity(f *evalrun.Options) {
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
-// Settings are options as package session takes them.
-func Settings(f *evalrun.Options) session.Options {
+// settings are options as package session takes them.
+func settings(f *evalrun.Options) session.Options {
 	return session.OptionsOf(f.Options, f.Caller, reports.Names())
 }
 
@@ -44,7 +44,7 @@ func ConfigSuites(cmd *cobra.Command, f *evalrun.Options) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.Suites = args
 		if like := cmp.Or(f.Extend, f.FailedIn); like != "" && (len(args) == 0 || f.Extend != "") {
-			completed := Settings(f)
+			completed := settings(f)
 			if err := cmp.Or(completed.CheckExtend(), completed.Like(like)); err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func configFlags(cmd *cobra.Command, f *evalrun.Options) (none *bool) {
 
 // useProject reads the project file and sets flags that were not given.
 func useProject(cmd *cobra.Command, f *evalrun.Options, none bool) (session.Options, error) {
-	options := Settings(f)
+	options := settings(f)
 	switch named := f.ProjectFile != ""; {
 	case none && named:
 		return options, eval.BadInput("--config names a project file, and --no-config uses none: choose one")
