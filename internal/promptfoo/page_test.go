@@ -26,7 +26,7 @@ func TestThePageCountsTypes(t *testing.T) {
 		}
 	}
 	const begin = "| types of checks | "
-	onPage(t, begin, "\n\n### Counts", fmt.Sprintf(
+	onPage(t, begin, "\n\n## Where outcomes differ", fmt.Sprintf(
 		"%d of the %d of promptfoo 0.121.20 become scorers |\n| types that are always `unscored` | %s |",
 		len(types)-len(unscored), len(types), strings.Join(unscored, ", "),
 	))
