@@ -16,11 +16,10 @@ func choiceKind() Kind {
 	return Kind{
 		Name: "choice", Summary: "the answer chooses this letter of a multiple-choice question",
 		Version: 3,
-		Doc: "Takes the letter, or `{is, of}` with the letters there are (A, B, C, D), perhaps with the texts of the options: `of: " +
-			"{A: Paris, B: Lyon}`. The answer must name the letter in one of the forms under [Which forms are " +
-			"read](#which-forms-are-read), such as `B) Lyon` or `Answer: B`. An answer that names none, names two, or has words " +
-			"that may take it back (`not B`) is unscored: ask for a last line `Answer: X` in the prompt, choose the part with the " +
-			"letter by `select`, or use a judge. Letters of other alphabets and full-width ones are other letters.",
+		Doc: "Takes the letter, or `{is, of}` with the letters there are (A, B, C, D), perhaps with their texts: `of: {A: Paris, B: " +
+			"Lyon}`. [Which forms are read](#which-forms-are-read) lists how the answer may name it, such as `B) Lyon` or `Answer: " +
+			"B`. Otherwise it is unscored: ask for a last line `Answer: X` in the prompt, choose the part with the letter by " +
+			"`select`, or use a judge. Letters of other alphabets and full-width ones are other letters.",
 		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: yaml.Either(yaml.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }

@@ -26,11 +26,9 @@ func execKind() Kind {
 		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env, result, " +
 			"verifier}`. `./check.sh` is an executable file of the project; a name without a slash is looked up in PATH. There is " +
 			"no shell. The program runs in the suite's folder, once for each answer.\n\n" +
-			"- Standard input is a JSON object with `version` (1), `answer` and other keys, which `evalrun help " +
-			"program-protocol#scorers` lists.\n" +
-			"- Standard output is true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`. " +
-			"Without `passed` a number passes when it is 1. A `threshold` next to the kind decides in any case. `\"score\": null` " +
-			"is unscored.\n" +
+			"- Standard input is a JSON object with `version` (1), `answer` and other keys; standard output is true, false, a " +
+			"number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": \"...\"}`. `evalrun help " +
+			"program-protocol#scorers` has all rules.\n" +
 			"- It must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB, else the trial is an " +
 			"error of kind `scorer`.\n" +
 			"- Its environment has no keys and no `EVALRUN_` variables. `env` adds names with values, or lists private variables " +

@@ -39,7 +39,7 @@ func fileKind() Kind {
 		Name:    "file",
 		Summary: "a file that a program left in its workspace",
 		Doc: "Takes the `path` of a file in the workspace and one of `contains`, `equals`, `regex`, `json` and `jsonSchema` with " +
-			"its options, or `absent: true`. Most files end in a line break: add `trim: true` to `equals`. A file that is missing, " +
+			"its options, or `absent: true`. Add `trim: true` to `equals`: most files end in a line break. A file that is missing, " +
 			"a folder, a pipe, and a link that leads out of the workspace fail, with `not` too; such links and pipes are not kept, " +
 			"so they are absent. Unscored are a file of more than 4 MiB or that is not UTF-8, and a rescore without the workspace, " +
 			"which `keep: all` of the program keeps.",

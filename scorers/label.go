@@ -19,7 +19,7 @@ func labelKind() Kind {
 			"is unscored. `{by, people}` counts only the labels of the people in `by`, and answers with at least `people` labels " +
 			"(1).\n\n" +
 			"A label belongs to one text: it counts again when the same arm gives the same answer to the same case, as in `evalrun " +
-			"rescore` or with recorded answers. It is about the whole answer, so `candidate` and `turn` change nothing.",
+			"rescore` or with recorded answers. `candidate` and `turn` change nothing.",
 		Example: "- label: {by: [Ada, Ben]}", takes: yaml.Either(yaml.Word("true"), labelKeys().Shape()), compile: compileLabel,
 	}
 }

@@ -22,8 +22,8 @@ func snapshotKind() Kind {
 		Name: "snapshot", Summary: "the answer is the one that was accepted before", Options: textOptions(),
 		Doc: "Takes `true`, for a file of each case and arm (`expected/SUITE/CASE/TARGET.PROMPT.txt`), or the name of a file below " +
 			"`expected/` in the suite's folder, which all arms share. `evalrun accept RUN` shows new and changed answers and " +
-			"writes these files; commit them with the suite. With a `select`, the selected part is kept. Carriage returns do not " +
-			"count. Without a file the score is unscored. " +
+			"writes these files; commit them with the suite. With a `select`, the selected part is kept. `\\r\\n` is `\\n`. " +
+			"Without a file the score is unscored. " +
 			textOptionsDoc,
 		Example: "- snapshot: true\n  trim: true", takes: yaml.Either(yaml.Word("true"), yaml.Text), compile: compileSnapshot,
 	}

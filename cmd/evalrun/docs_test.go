@@ -221,7 +221,7 @@ const (
 	madeDoc = "<!-- Made by make golden. -->\n\n"
 
 	familiesDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
-		"the section of a kind with its [known limits](#known-limits).\n\n| family | kinds |\n|---|---|\n"
+		"the section of a kind with its [known limits](#known-limits).\n\n"
 
 	itemDoc = "## Keys of all scorers\n\n" +
 		"Next to the kind:\n\n" +
@@ -276,10 +276,7 @@ const (
 		"## Checks without a result\n\n" +
 		"`onError`, next to every scorer, decides what a scorer that fails itself is; scorers inside inherit it. " +
 		"It is a part of `scorersHash`.\n\n" +
-		"| `onError` | is |\n|---|---|\n" +
-		"| not set | an error of the trial |\n" +
-		"| `fail` | a failure, which `not` keeps |\n" +
-		"| `unscored` | unscored, so that other scorers still count |\n\n" +
+		"- not set: an error of the trial\n- `fail`: a failure, which `not` keeps\n- `unscored`: so that other scorers still count\n\n" +
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
 	limitsDoc = "\n## Known limits\n\n" +
@@ -298,30 +295,28 @@ const (
 	formsDoc = "\n## Which forms are read\n\n" +
 		"`choice` reads a letter in these forms, in English, German, French and Spanish. A letter alone or in an answer of one line may be " +
 		"upper or lower case.\n\n" +
-		"| form | examples |\n|---|---|\n" +
-		"| the letter alone, as the first or last line | `B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
-		"| with the text of its option | `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon` |\n" +
-		"| a noun and the letter | `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B` |\n" +
-		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, " +
-		"`Die Antwort ist B`, `La réponse est B`, `La respuesta es B` |\n" +
-		"| the letter is correct | `B is correct`, `Option B is the best choice`, `B ist richtig`, " +
-		"`B est la bonne réponse`, `B es correcta` |\n" +
-		"| a choice | `I choose B`, `It is B`, `Ich wähle B`, `Je choisis B`, `Elijo B` |\n" +
-		"| the last words lead to an option | `The sum is 12, which is option B`; where no other letter is " +
-		"mentioned also `The capital is B) Lyon` |\n" +
-		"| JSON with one member `answer`, `final_answer`, `choice`, `option`, `letter` or such as `selected_option` | `{\"answer\": \"B\"}` |\n" +
-		"| the text of the option as the whole answer, where `of` has it, whatever its case and punctuation | `Lyon` |\n\n" +
+		"- the letter alone, as the first or last line: `B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}`\n" +
+		"- with the text of its option: `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon`\n" +
+		"- a noun and the letter: `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B`\n" +
+		"- the answer is the letter: `The correct answer is B`, `A is wrong, so the answer is B`, " +
+		"`Die Antwort ist B`, `La réponse est B`, `La respuesta es B`\n" +
+		"- the letter is correct: `B is correct`, `Option B is the best choice`, `B ist richtig`, " +
+		"`B est la bonne réponse`, `B es correcta`\n" +
+		"- a choice: `I choose B`, `It is B`, `Ich wähle B`, `Je choisis B`, `Elijo B`\n" +
+		"- the last words lead to an option: `The sum is 12, which is option B`; where no other letter is " +
+		"mentioned also `The capital is B) Lyon`\n" +
+		"- JSON with one member `answer`, `final_answer`, `choice`, `option`, `letter` or such as `selected_option`: `{\"answer\": \"B\"}`\n" +
+		"- the text of the option as the whole answer, where `of` has it, whatever its case and punctuation: `Lyon`\n\n" +
 		"After the letter may come a reason (`because A is too small`), another letter that is denied (`not A`), and sentences without a word " +
 		"of doubt; they may mention other letters only for their options (`the nucleus (A) stores DNA`, `A and C are ports`, and below a " +
 		"heading `Explanation:` `A) Paris is the capital`). Unscored is what names two letters (`B or C`, `B. No, C`), denies or " +
 		"doubts one (`not B`, `maybe B`, `B?`), or uses another form (`what remains is B`).\n\n" +
 		"`refusal` reads the sentences in the first 500 characters, by the patterns in `scorers/refusal_patterns.txt`.\n\n" +
-		"| sentence | is | examples |\n|---|---|---|\n" +
-		"| the speaker cannot, will not or may not do the task | a refusal | `I can't help with that`, `Dabei " +
-		"kann ich nicht helfen`, `Je ne peux pas répondre`, `No puedo ayudar con eso`, `お手伝いできません` |\n" +
-		"| a denial of the speaker that may decline the task | unscored | `I can't be part of this`, `I don't know who won` |\n" +
-		"| a refusal with a part of the task behind it | unscored | `I can't give an exact number, but here is an estimate` |\n" +
-		"| about others, in quotation marks, in a letter or a dialogue | none | `Penguins cannot fly` |\n"
+		"- the speaker cannot, will not or may not do the task: a refusal, as in `I can't help with that`, `Dabei " +
+		"kann ich nicht helfen`, `Je ne peux pas répondre`, `No puedo ayudar con eso`, `お手伝いできません`\n" +
+		"- a denial of the speaker that may decline the task: unscored, as in `I can't be part of this`, `I don't know who won`\n" +
+		"- a refusal with a part of the task behind it: unscored, as in `I can't give an exact number, but here is an estimate`\n" +
+		"- about others, in quotation marks, in a letter or a dialogue: none, as in `Penguins cannot fly`\n"
 )
 
 // wrapped wraps the paragraphs and items of Markdown at 100 columns.
@@ -368,7 +363,7 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	}
 	var table strings.Builder
 	for _, family := range families {
-		fmt.Fprintf(&table, "| %s | %s |\n", family, strings.Join(listed[family], ", "))
+		fmt.Fprintf(&table, "- %s: %s\n", family, strings.Join(listed[family], ", "))
 		isPage(t, pageOf, "scorers-"+strings.ToLower(family)+".md", "# Scorers: "+strings.ToLower(family)+"\n\n"+madeDoc+
 			"[Scorers](scorers.md) has what holds for all kinds.\n"+sections[family])
 	}
