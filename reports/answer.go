@@ -5,7 +5,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
 )
 
@@ -29,7 +28,7 @@ func tested(model string, t *eval.RunTarget) string {
 	if t != nil && t.App != "" {
 		return "application " + t.App
 	}
-	return "model " + overview.Tested(model, t)
+	return "model " + testedWords(model, t)
 }
 
 // leads lists other places where a trial can be looked up.
@@ -138,4 +137,25 @@ func (c *caseReport) piece(label string, p eval.Piece) {
 			c.block(label, p.Text)
 		}
 	}
+}
+
+// testedWords describes a target: an application, or a model with its API version, named service, and whether
+// its answers are streamed.
+func testedWords(model string, t *eval.RunTarget) string {
+	switch {
+	case t == nil:
+		return model
+	case t.App != "":
+		return t.App
+	}
+	if t.APIVersion != "" || t.Service == "" {
+		model += " " + t.APIVersion
+	}
+	if t.Service != "" {
+		model += ", service " + t.Service
+	}
+	if t.Stream {
+		model += ", streamed"
+	}
+	return model
 }

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,7 +30,7 @@ func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 }
 
 func (t *screen) verdict(v eval.Verdict) string {
-	return t.paint(overview.ToneOf(compare.State(v)), verdictWords[v])
+	return t.paint(toneOf(compare.State(v)), verdictWords[v])
 }
 
 func (t *screen) comparison(c *compare.Comparison) {
@@ -60,7 +61,7 @@ func (t *screen) headline(c *compare.Comparison) {
 	}
 	for i, line := range lines {
 		if n := len(c.Words); i == 0 && n <= len(line) {
-			line = t.paint(overview.ToneOf(c.State), line[:n]) + line[n:]
+			line = t.paint(toneOf(c.State), line[:n]) + line[n:]
 		}
 		t.out.WriteString(line + "\n")
 	}
@@ -294,4 +295,12 @@ func answerDiff(base, head string) []string {
 func isChange(line string) bool {
 	heading := strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")
 	return !heading && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-"))
+}
+
+// toneOf is the tone of what a comparison found.
+func toneOf(s compare.State) text.Tone {
+	return cmp.Or(map[compare.State]text.Tone{
+		compare.State(eval.Improved): text.Good, compare.State(eval.NotWorse): text.Good, compare.State(eval.Regressed): text.Bad,
+		compare.State(eval.Invalid): text.Alarm,
+	}[s], text.Neutral)
 }

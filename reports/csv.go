@@ -12,7 +12,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -71,7 +70,7 @@ var csvColumns = []string{
 }
 
 func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
-	app := overview.AppOf(run, r.Suite, r.Target)
+	app := appOf(run, r.Suite, r.Target)
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(cmp.Or(app, r.Model)), strconv.Itoa(r.Repeat),
 		cell(string(r.Outcome())), cell(text.Why(r)),

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/evalrun/evalrun/internal/overview"
@@ -21,7 +22,7 @@ func Drift(w io.Writer, all []journal.Drift, o Options) error {
 
 // nights says what the nights of an arm say.
 func (t *screen) nights(f *journal.Drift) {
-	t.folded("", overview.DriftTitle(f), 1)
+	t.folded("", driftTitle(f), 1)
 	for i, line := range overview.DriftLines(f, t.o.Verbose) {
 		indent := "        "
 		if i == 0 {
@@ -35,9 +36,14 @@ func (t *screen) nights(f *journal.Drift) {
 func (m *markdown) drift() {
 	for i := range m.d.Drift {
 		f := &m.d.Drift[i]
-		m.add("- %s\n", codeOf(overview.DriftTitle(f), maxMdReason))
+		m.add("- %s\n", codeOf(driftTitle(f), maxMdReason))
 		for _, line := range overview.DriftLines(f, false) {
 			m.add("  - %s\n", codeOf(line, maxMdReason))
 		}
 	}
+}
+
+// driftTitle names what the nights are about.
+func driftTitle(f *journal.Drift) string {
+	return fmt.Sprintf("drift: %s of %s on %s", f.Metric, f.Suite, f.Arm)
 }

@@ -141,18 +141,18 @@ func (g *github) rules() (broken, warned []string) {
 
 // cases annotates each failed case, new failures first, then each case that could not be scored.
 func (g *github) cases() error {
-	for rank := range overview.Ranks {
-		if err := g.casesOf(eval.Fail, rank); err != nil {
+	for _, standing := range overview.Standings() {
+		if err := g.casesOf(eval.Fail, standing); err != nil {
 			return err
 		}
 	}
-	return g.casesOf(eval.Err, overview.Standing("").Rank())
+	return g.casesOf(eval.Err, "")
 }
 
 // casesOf annotates the cases with an outcome and a standing.
-func (g *github) casesOf(wanted eval.Outcome, rank int) error {
+func (g *github) casesOf(wanted eval.Outcome, standing overview.Standing) error {
 	for row := range g.d.Rows() {
-		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
+		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row) != standing {
 			continue
 		}
 		if wanted == eval.Fail && g.standing(row) == overview.AlsoFailed {

@@ -33,5 +33,5 @@ func isOfModel(run *eval.Run, line []byte) bool {
 		return true
 	}
 	var of struct{ Suite, Target string }
-	return json.Unmarshal(line, &of) != nil || overview.AppOf(run, of.Suite, of.Target) == ""
+	return json.Unmarshal(line, &of) != nil || appOf(run, of.Suite, of.Target) == ""
 }

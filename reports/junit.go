@@ -257,7 +257,7 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 // answering are properties that say what answered on an arm: the models' service, or an application.
 func (j *junit) answering(suite string, arm *journal.ArmSummary) []junitProperty {
 	target, _, _ := strings.Cut(arm.Name, "/")
-	if app := overview.AppOf(&j.d.Run, suite, target); app != "" {
+	if app := appOf(&j.d.Run, suite, target); app != "" {
 		return []junitProperty{{Name: "evalrun.application", Value: shorten(app, maxJUnitText)}}
 	}
 	at := j.d.Run.Service.BaseURL

@@ -248,8 +248,8 @@ var failedTitles = map[overview.Standing]string{
 // cases shows failed cases, then unscored ones, on each arm.
 func (m *markdown) cases() error {
 	failed := 0
-	for rank := range overview.Ranks {
-		left, err := m.casesOf(eval.Fail, overview.OfRank(rank), failed > 0)
+	for _, standing := range overview.Standings() {
+		left, err := m.casesOf(eval.Fail, standing, failed > 0)
 		if err != nil {
 			return err
 		}

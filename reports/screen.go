@@ -157,7 +157,7 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 // places are the positions of a list, from the top.
 func places() (out []listRank) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for rank := range overview.Ranks {
+		for rank := range overview.Standings() {
 			out = append(out, listRank{outcome, rank})
 		}
 	}

@@ -62,7 +62,7 @@ func (t *table) targets() {
 
 func targetText(run *eval.Run, one *eval.RunTarget) string {
 	m := run.Model(one)
-	text := one.Name + ": " + overview.Tested(one.Model, one)
+	text := one.Name + ": " + testedWords(one.Model, one)
 	if len(run.Suites) > 1 {
 		text = one.Suite + ": " + text
 	}

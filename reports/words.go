@@ -126,8 +126,8 @@ func flipNote(f *compare.Flip) string {
 // verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,
 // and the figures of each metric. Other rules have one line, and those about judged values the judges.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
-	if f := overview.DriftOf(d, r); f != nil {
-		return append([]string{overview.DriftTitle(f)}, overview.DriftLines(f, false)...)
+	if f := driftOf(d, r); f != nil {
+		return append([]string{driftTitle(f)}, overview.DriftLines(f, false)...)
 	}
 	if r.RuleName != journal.RuleBaseline || d.Comparison() == nil {
 		return append([]string{ruleWords(*r)}, judgesOf(d, r)...)
@@ -284,4 +284,22 @@ func shorten(s string, n int) string {
 	}
 	runes := []rune(s)
 	return fmt.Sprintf("%s\n... %d more characters", string(runes[:n]), len(runes)-n)
+}
+
+// appOf describes the application of an arm's target, "" for a model.
+func appOf(run *eval.Run, suite, target string) string {
+	if t := run.Target(suite, target); t != nil {
+		return t.App
+	}
+	return ""
+}
+
+// driftOf finds what the nights say by a rule; nil for other rules.
+func driftOf(d *journal.Document, r *journal.GateRule) *journal.Drift {
+	for i := range d.Drift {
+		if f := &d.Drift[i]; f.Suite == r.Suite && f.Arm == r.Arm && journal.RuleDrift(f.Metric) == r.RuleName {
+			return f
+		}
+	}
+	return nil
 }

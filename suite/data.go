@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -373,10 +374,7 @@ func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 
 func merged(a, b eval.Dict) eval.Dict {
 	out := make(eval.Dict, len(a)+len(b))
-	for _, vars := range []eval.Dict{a, b} {
-		for name, v := range vars {
-			out[name] = v
-		}
-	}
+	maps.Copy(out, a)
+	maps.Copy(out, b)
 	return out
 }

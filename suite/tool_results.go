@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,9 +53,7 @@ const argsName = "args"
 // Text renders the text for a call with these arguments. The error is worded for the model and for users.
 func (a *ToolAnswer) Text(args eval.Object, vars eval.Dict) (string, error) {
 	all := eval.Dict{}
-	for name, value := range vars {
-		all[name] = value
-	}
+	maps.Copy(all, vars)
 	all[argsName] = args
 	text, err := a.text.t.Render(all)
 	var e *expr.TemplateError

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,12 +75,7 @@ func isRefused(err error, statuses ...int) bool {
 	if !errors.As(err, &r) {
 		return false
 	}
-	for _, s := range statuses {
-		if r.status == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(statuses, r.status)
 }
 
 // call sends a request and decodes the reply into out. in is the JSON body; nil for none. Neither out nor the error has the token.

@@ -3,6 +3,7 @@ package emulator
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 )
 
@@ -108,23 +109,23 @@ const (
 // withUnknownFields encodes an answer with the fields above, and indented, so that clients are tested with both.
 func withUnknownFields(answer wireResponse) []byte {
 	body := object(plainly(answer))
-	merge(body, unknownOfAnswer)
+	maps.Copy(body, object([]byte(unknownOfAnswer)))
 	if usage, ok := body["usageMetadata"].(map[string]any); ok {
-		merge(usage, unknownOfUsage)
+		maps.Copy(usage, object([]byte(unknownOfUsage)))
 	}
 	feedback, _ := body["promptFeedback"].(map[string]any)
 	rated := []map[string]any{feedback}
 	candidates, _ := body["candidates"].([]any)
 	for _, one := range candidates {
 		candidate, _ := one.(map[string]any)
-		merge(candidate, unknownOfCandidate)
+		maps.Copy(candidate, object([]byte(unknownOfCandidate)))
 		mergeIntoCalls(candidate)
 		rated = append(rated, candidate)
 	}
 	for _, one := range rated {
 		ratings, _ := one["safetyRatings"].([]any)
 		for _, rating := range ratings {
-			merge(rating.(map[string]any), unknownOfRating)
+			maps.Copy(rating.(map[string]any), object([]byte(unknownOfRating)))
 		}
 	}
 	out, err := json.MarshalIndent(body, "", "  ")
@@ -140,7 +141,7 @@ func mergeIntoCalls(candidate map[string]any) {
 	parts, _ := content["parts"].([]any)
 	for _, one := range parts {
 		if p := one.(map[string]any); p["functionCall"] != nil {
-			merge(p, unknownOfCall)
+			maps.Copy(p, object([]byte(unknownOfCall)))
 		}
 	}
 }
@@ -153,10 +154,4 @@ func object(text []byte) map[string]any {
 		panic(err)
 	}
 	return out
-}
-
-func merge(into map[string]any, text string) {
-	for name, value := range object([]byte(text)) {
-		into[name] = value
-	}
 }

@@ -12,21 +12,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// DriftOf finds what the nights say by a rule; nil for other rules.
-func DriftOf(d *journal.Document, r *journal.GateRule) *journal.Drift {
-	for i := range d.Drift {
-		if f := &d.Drift[i]; f.Suite == r.Suite && f.Arm == r.Arm && journal.RuleDrift(f.Metric) == r.RuleName {
-			return f
-		}
-	}
-	return nil
-}
-
-// DriftTitle names what the nights are about.
-func DriftTitle(f *journal.Drift) string {
-	return fmt.Sprintf("drift: %s of %s on %s", f.Metric, f.Suite, f.Arm)
-}
-
 // enoughNights is the number of nights below which a change is found only late.
 const enoughNights = 10
 

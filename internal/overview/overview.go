@@ -5,7 +5,6 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -282,14 +281,6 @@ func HeadlineOf(d *journal.Document) headline {
 	}
 	word, why, tone := headlineOf(d)
 	return headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
-}
-
-// ToneOf is the tone of what a comparison found.
-func ToneOf(s compare.State) text.Tone {
-	return cmp.Or(map[compare.State]text.Tone{
-		compare.State(eval.Improved): text.Good, compare.State(eval.NotWorse): text.Good, compare.State(eval.Regressed): text.Bad,
-		compare.State(eval.Invalid): text.Alarm,
-	}[s], text.Neutral)
 }
 
 // VerdictOf is what a run came to in a word, as the page and the list of runs say it first.

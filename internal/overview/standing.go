@@ -25,11 +25,8 @@ var standings = []Standing{NewlyFailing, NotInBaseline, Changed, "", AlsoFailed}
 // Rank returns the position of a standing in this order.
 func (s Standing) Rank() int { return slices.Index(standings, s) }
 
-// OfRank returns the standing at a position.
-func OfRank(rank int) Standing { return standings[rank] }
-
-// Ranks is the number of standings.
-const Ranks = 5
+// Standings returns all of them in this order.
+func Standings() []Standing { return slices.Clone(standings) }
 
 // failure identifies a case on an arm.
 type failure struct{ suite, arm, name string }

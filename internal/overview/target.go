@@ -61,35 +61,6 @@ func (s sampling) String() string {
 	return strings.Join(out, ", ")
 }
 
-// Tested describes a target: an application, or a model with its API version, named service, and whether
-// its answers are streamed.
-func Tested(model string, t *eval.RunTarget) string {
-	switch {
-	case t == nil:
-		return model
-	case t.App != "":
-		return t.App
-	}
-	if t.APIVersion != "" || t.Service == "" {
-		model += " " + t.APIVersion
-	}
-	if t.Service != "" {
-		model += ", service " + t.Service
-	}
-	if t.Stream {
-		model += ", streamed"
-	}
-	return model
-}
-
-// AppOf describes the application of an arm's target, "" for a model.
-func AppOf(run *eval.Run, suite, target string) string {
-	if t := run.Target(suite, target); t != nil {
-		return t.App
-	}
-	return ""
-}
-
 // HasApps reports whether a run tests applications.
 func HasApps(run *eval.Run) bool {
 	return slices.ContainsFunc(run.Plan.Targets, func(t eval.RunTarget) bool { return t.App != "" })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -273,9 +274,7 @@ func (j *Job) Identify(run *eval.Run) {
 	f := &j.Options
 	run.Name = f.Name
 	run.Labels = map[string]string{}
-	for key, value := range f.Labels {
-		run.Labels[key] = value
-	}
+	maps.Copy(run.Labels, f.Labels)
 	dir := f.In().Abs("")
 	if len(j.dirs) > 0 && !j.copied {
 		dir = j.dirs[0]

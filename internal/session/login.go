@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -98,10 +99,10 @@ func scopeNames(given []string) ([]string, error) {
 	var out []string
 	for _, name := range given {
 		if name == "retriever" {
-			name = oauth.ScopeRetriever
+			name = scopeRetriever
 		}
-		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
-		if !oauth.IsScope(name) && !slices.Contains(known, name) {
+		known := []string{scopeRetriever, scopeCloudPlatform}
+		if !isScope(name) && !slices.Contains(known, name) {
 			return nil, eval.BadInput(
 				"there is no scope %q; %s; a scope of another kind is given by its whole identifier", name,
 				diag.DidYouMean(name, append(known, "retriever")),
@@ -114,18 +115,18 @@ func scopeNames(given []string) ([]string, error) {
 
 func loginScopes(base string, names []string) ([]string, error) {
 	if len(names) == 0 {
-		names = []string{oauth.ScopeRetriever}
+		names = []string{scopeRetriever}
 	}
 	var out []string
 	for _, name := range names {
-		if base == "" && !oauth.IsScope(name) {
+		if base == "" && !isScope(name) {
 			return nil, eval.BadInput(
 				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
 					"service.authScopeBase",
 				name,
 			)
 		}
-		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
+		if scope := scopeOf(base, name); !slices.Contains(out, scope) {
 			out = append(out, scope)
 		}
 	}
@@ -234,4 +235,27 @@ func ForgetLogin(ctx context.Context, endpoint string) (logout, error) {
 		return LogoutUnrevoked, eval.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
 	}
 	return LogoutRevoked, nil
+}
+
+// The scopes of the service, without the prefix that the deployment sets.
+const (
+	scopeRetriever     = "generative-language.retriever"
+	scopeCloudPlatform = "cloud-platform"
+)
+
+// scopeOf returns the identifier of a scope of the service. It returns identifiers unchanged.
+func scopeOf(base, name string) string {
+	if isScope(name) {
+		return name
+	}
+	return strings.TrimRight(base, "/") + "/auth/" + name
+}
+
+// isScope reports whether a name is complete. Those of OpenID Connect are, without a prefix.
+func isScope(name string) bool {
+	switch name {
+	case "openid", "offline_access", "email", "profile":
+		return true
+	}
+	return strings.Contains(name, "://")
 }

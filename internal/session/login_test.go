@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/clients/oauth"
 )
 
 func TestScopesAreTakenByName(t *testing.T) {
@@ -18,8 +17,8 @@ func TestScopesAreTakenByName(t *testing.T) {
 		want  []string
 		says  string // of the error
 	}{
-		{base, nil, []string{oauth.Scope(base, oauth.ScopeRetriever)}, ""},
-		{base, []string{"retriever", oauth.ScopeRetriever}, []string{oauth.Scope(base, oauth.ScopeRetriever)}, ""},
+		{base, nil, []string{scopeOf(base, scopeRetriever)}, ""},
+		{base, []string{"retriever", scopeRetriever}, []string{scopeOf(base, scopeRetriever)}, ""},
 		{"", []string{"https://other.example/whole"}, []string{"https://other.example/whole"}, ""},
 		{"", []string{"retriever"}, nil, "needs the prefix of the deployment's scopes"},
 		{base, []string{"retreiver"}, nil, "there is no scope"},

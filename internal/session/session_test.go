@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/clients/oauth"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -100,7 +99,7 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error
 	t.Helper()
 	service := &eval.RunService{AuthScopeBase: scopeBase, Project: "own"}
 	l, err := NewLogin(service, LoginOptions{
-		Secrets: s.secrets(t, revoke), Scopes: []string{"retriever", oauth.ScopeCloudPlatform}, Wait: time.Minute, Open: consent(answer),
+		Secrets: s.secrets(t, revoke), Scopes: []string{"retriever", scopeCloudPlatform}, Wait: time.Minute, Open: consent(answer),
 		Show: func(string) {}, Notice: func(string) {},
 	})
 	expect.OK(t, err)
@@ -111,10 +110,10 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error
 func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	atHome(t)
 	expect.Same(t, "exit code before", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
-	s := newServer(t, oauth.Scope(scopeBase, oauth.ScopeRetriever))
+	s := newServer(t, scopeOf(scopeBase, scopeRetriever))
 	g, err := s.loggedIn(t, s.URL+"/revoke", "code=yes")
 	expect.OK(t, err)
-	expect.Same(t, "missing", g.Missing, []string{oauth.Scope(scopeBase, oauth.ScopeCloudPlatform)})
+	expect.Same(t, "missing", g.Missing, []string{scopeOf(scopeBase, scopeCloudPlatform)})
 	expect.Same(t, "outlives its token", g.Renewed, true)
 	if _, err := os.Stat(g.File); err != nil {
 		t.Errorf("the login is not where it was said to be: %v, want no error", err)
@@ -125,7 +124,7 @@ func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	status, problem, err := NewLoginStatus(context.Background(), j, nil)
 	expect.OK(t, err, problem)
 	expect.Same(t, "client, project, scopes", []any{status.ClientID, status.Project, status.Scopes, status.RefreshToken}, []any{
-		"client", "own", []string{oauth.Scope(scopeBase, oauth.ScopeRetriever)}, true,
+		"client", "own", []string{scopeOf(scopeBase, scopeRetriever)}, true,
 	})
 	if text := fmt.Sprintf("%+v", *status); strings.Contains(text, "access") || strings.Contains(text, "hush") {
 		t.Errorf("got the status %s, want no secret", text)

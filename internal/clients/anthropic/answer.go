@@ -126,13 +126,13 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
 	var input wire.LenientInt
-	wire.TakeCount(f, &input, "input_tokens")
-	wire.TakeCount(f, &c.Written, "cache_creation_input_tokens")
-	wire.TakeDetails(f, "cache_creation", "ephemeral_1h_input_tokens", &c.Hour)
-	wire.TakeCount(f, &c.Cached, "cache_read_input_tokens")
-	known := wire.TakeCount(f, &c.Output, "output_tokens")
-	wire.TakeDetails(f, "output_tokens_details", "thinking_tokens", &c.Reasoning)
-	wire.DropZeros(f)
+	f.TakeCount(&input, "input_tokens")
+	f.TakeCount(&c.Written, "cache_creation_input_tokens")
+	f.TakeDetails("cache_creation", "ephemeral_1h_input_tokens", &c.Hour)
+	f.TakeCount(&c.Cached, "cache_read_input_tokens")
+	known := f.TakeCount(&c.Output, "output_tokens")
+	f.TakeDetails("output_tokens_details", "thinking_tokens", &c.Reasoning)
+	f.DropZeros()
 	c.Input = input + c.Written + c.Cached
 	return c.Usage(known, f)
 }

@@ -58,7 +58,7 @@ func (c *Client) List(ctx context.Context, _ *eval.Call) iter.Seq2[*wire.BatchSt
 
 // Replies yields the replies of a batch.
 func (c *Client) Replies(ctx context.Context, _ *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
-	return wire.RepliesOf(state, func(at string) iter.Seq2[*wire.BatchReply, error] { return c.RepliesAt(ctx, at, itemReply) })
+	return state.Replies(func(at string) iter.Seq2[*wire.BatchReply, error] { return c.RepliesAt(ctx, at, itemReply) })
 }
 
 // Read reads the reply to a call.
@@ -75,10 +75,10 @@ func (c *Client) batch(raw json.RawMessage) (*wire.BatchState, error) {
 	}
 	_ = cmp.Or(f.Take("request_counts", &counts), f.Take("results_url", &results))
 	var open, total wire.LenientInt
-	wire.TakeCount(counts, &open, "processing")
+	counts.TakeCount(&open, "processing")
 	for _, name := range []string{"succeeded", "errored", "canceled", "expired"} {
 		var n wire.LenientInt
-		wire.TakeCount(counts, &n, name)
+		counts.TakeCount(&n, name)
 		total += n
 	}
 	state := &wire.BatchState{

@@ -110,7 +110,7 @@ func (c *Client) List(ctx context.Context, first *eval.Call) iter.Seq2[*wire.Bat
 // Replies yields the replies of a batch: those in the answer to State, or those of the file that it names.
 func (c *Client) Replies(ctx context.Context, first *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
 	version := cmp.Or(first.APIVersion, c.Server.APIVersion)
-	return wire.RepliesOf(state, func(place string) iter.Seq2[*wire.BatchReply, error] {
+	return state.Replies(func(place string) iter.Seq2[*wire.BatchReply, error] {
 		if place == state.ID {
 			return c.inlined(ctx, c.below(version, escaped(place)))
 		}
@@ -166,9 +166,9 @@ func (c *Client) batch(op *operation) (*wire.BatchState, error) {
 		ID: op.id, Key: op.key, Created: wire.TimeIn(op.created), Status: c.Secrets().OutOf(op.state), Phase: wire.BatchOpen,
 	}
 	var total, good, bad wire.LenientInt
-	wire.TakeCount(op.counts, &total, "requestCount", "request_count")
-	wire.TakeCount(op.counts, &good, "successfulRequestCount", "successful_request_count")
-	wire.TakeCount(op.counts, &bad, "failedRequestCount", "failed_request_count")
+	op.counts.TakeCount(&total, "requestCount", "request_count")
+	op.counts.TakeCount(&good, "successfulRequestCount", "successful_request_count")
+	op.counts.TakeCount(&bad, "failedRequestCount", "failed_request_count")
 	out.Items, out.Done = int(total), int(good+bad)
 	if wire.HasError(op.failure) {
 		out.Reason = c.Reason([]string{wire.ErrorIn(wire.Object("error", op.failure)).Message})

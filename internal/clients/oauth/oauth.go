@@ -279,29 +279,6 @@ func (c *desktopClient) hidden(sent []string) *wire.Secrets {
 	return wire.NewSecrets(all...)
 }
 
-// The scopes of the service, without the prefix that the deployment sets.
-const (
-	ScopeRetriever     = "generative-language.retriever"
-	ScopeCloudPlatform = "cloud-platform"
-)
-
-// Scope returns the identifier of a scope of the service. It returns identifiers unchanged.
-func Scope(base, name string) string {
-	if IsScope(name) {
-		return name
-	}
-	return strings.TrimRight(base, "/") + "/auth/" + name
-}
-
-// IsScope reports whether a name is complete. Those of OpenID Connect are, without a prefix.
-func IsScope(name string) bool {
-	switch name {
-	case "openid", "offline_access", "email", "profile":
-		return true
-	}
-	return strings.Contains(name, "://")
-}
-
 // Token is the result of a login.
 type Token struct {
 	Client       desktopClient `json:"client"`

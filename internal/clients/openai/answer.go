@@ -218,13 +218,13 @@ func (a *assembly) Response() (*eval.Response, error) {
 // readUsage returns nil when the record has no plausible number.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	wire.TakeCount(f, &c.Input, "prompt_tokens")
-	known := wire.TakeCount(f, &c.Output, "completion_tokens")
-	wire.TakeCount(f, &c.Total, "total_tokens")
-	wire.TakeDetails(f, "prompt_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
-	wire.TakeDetails(f, "completion_tokens_details", "reasoning_tokens", &c.Reasoning)
+	f.TakeCount(&c.Input, "prompt_tokens")
+	known := f.TakeCount(&c.Output, "completion_tokens")
+	f.TakeCount(&c.Total, "total_tokens")
+	f.TakeDetails("prompt_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
+	f.TakeDetails("completion_tokens_details", "reasoning_tokens", &c.Reasoning)
 	if c.Cached == 0 {
-		wire.TakeCount(f, &c.Cached, "prompt_cache_hit_tokens")
+		f.TakeCount(&c.Cached, "prompt_cache_hit_tokens")
 	}
 	if c.Reasoning > 0 && c.Total == c.Input+c.Output+c.Reasoning { // some servers count thoughts apart from the output
 		c.Output += c.Reasoning

@@ -114,7 +114,7 @@ func (c common) List(ctx context.Context, _ *eval.Call) iter.Seq2[*wire.BatchSta
 
 // Replies yields the replies of a batch: those in the file of answers, and those in the file of errors.
 func (c common) Replies(ctx context.Context, _ *eval.Call, state *wire.BatchState) iter.Seq2[*wire.BatchReply, error] {
-	return wire.RepliesOf(state, func(file string) iter.Seq2[*wire.BatchReply, error] {
+	return state.Replies(func(file string) iter.Seq2[*wire.BatchReply, error] {
 		return c.RepliesAt(ctx, c.URL("files", "")+"/"+url.PathEscape(file)+"/content", itemReply)
 	})
 }
@@ -129,9 +129,9 @@ func (c common) batch(raw json.RawMessage) (*wire.BatchState, error) {
 	_ = cmp.Or(f.Take("metadata", &metadata), metadata.Take("evalrun", &key))
 	_ = f.Take("request_counts", &counts)
 	var total, completed, failed wire.LenientInt
-	wire.TakeCount(counts, &total, "total")
-	wire.TakeCount(counts, &completed, "completed")
-	wire.TakeCount(counts, &failed, "failed")
+	counts.TakeCount(&total, "total")
+	counts.TakeCount(&completed, "completed")
+	counts.TakeCount(&failed, "failed")
 	state := &wire.BatchState{
 		ID: string(id), Key: string(key), Created: wire.TimeIn(f["created_at"]), Items: int(total), Done: int(completed + failed),
 		Phase: wire.BatchOpen, Status: string(status), Reason: c.Reason(mistakes(f["errors"])),

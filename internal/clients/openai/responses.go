@@ -256,11 +256,11 @@ func texts(raw json.RawMessage, between string) string {
 
 func responsesUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	wire.TakeCount(f, &c.Input, "input_tokens")
-	known := wire.TakeCount(f, &c.Output, "output_tokens")
-	wire.TakeCount(f, &c.Total, "total_tokens")
-	wire.TakeDetails(f, "input_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
-	wire.TakeDetails(f, "output_tokens_details", "reasoning_tokens", &c.Reasoning)
-	wire.DropZeros(f)
+	f.TakeCount(&c.Input, "input_tokens")
+	known := f.TakeCount(&c.Output, "output_tokens")
+	f.TakeCount(&c.Total, "total_tokens")
+	f.TakeDetails("input_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
+	f.TakeDetails("output_tokens_details", "reasoning_tokens", &c.Reasoning)
+	f.DropZeros()
 	return c.Usage(known, f)
 }

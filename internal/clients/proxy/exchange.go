@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -301,9 +302,7 @@ func (x *exchange) finish(err error) {
 		return
 	}
 	if refused := x.refused; refused != nil {
-		for name, values := range refused.Header {
-			x.w.Header()[name] = values
-		}
+		maps.Copy(x.w.Header(), refused.Header)
 		x.w.WriteHeader(refused.StatusCode)
 		x.said, _ = io.ReadAll(refused.Body) // from memory
 		_, _ = x.w.Write(x.said)             // the program may have gone

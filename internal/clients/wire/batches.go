@@ -317,8 +317,8 @@ func (a *longAnswer) Read(p []byte) (int, error) {
 // Error is the *eval.Error for an error of Read.
 func (a *longAnswer) Error(err error) error { return a.conn.bodyError(a.req, err) }
 
-// RepliesOf yields the replies of a batch: those in each place with results, up to an error.
-func RepliesOf(state *BatchState, in func(place string) iter.Seq2[*BatchReply, error]) iter.Seq2[*BatchReply, error] {
+// Replies yields the replies of a batch: those in each place with results, up to an error.
+func (state *BatchState) Replies(in func(place string) iter.Seq2[*BatchReply, error]) iter.Seq2[*BatchReply, error] {
 	return func(yield func(*BatchReply, error) bool) {
 		for _, place := range state.Results {
 			for reply, err := range in(place) {

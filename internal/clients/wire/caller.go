@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -236,9 +237,7 @@ func (c *Caller) Pass(req *http.Request, to Passed) (*http.Response, error) {
 		return nil, c.Unsendable(err)
 	}
 	query := at.Query()
-	for name, values := range req.URL.Query() {
-		query[name] = values
-	}
+	maps.Copy(query, req.URL.Query())
 	at.RawQuery = query.Encode()
 	req.URL, req.Host = at, at.Host
 	if !c.Server.ToEmulator {

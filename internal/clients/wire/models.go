@@ -81,11 +81,11 @@ func readModel(raw json.RawMessage) (m eval.Model, ok bool) {
 	}
 	_ = f.Take("display_name", &m.DisplayName) // of another type: left empty, as are the others
 	var in, out LenientInt
-	TakeCount(f, &in, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens")
+	f.TakeCount(&in, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens")
 	var provider Fields
 	_ = f.Take("top_provider", &provider)
-	if !TakeCount(provider, &out, "max_completion_tokens") {
-		TakeCount(f, &out, "max_completion_tokens", "max_output_tokens", "max_tokens")
+	if !provider.TakeCount(&out, "max_completion_tokens") {
+		f.TakeCount(&out, "max_completion_tokens", "max_output_tokens", "max_tokens")
 	}
 	m.InputTokenLimit, m.OutputTokenLimit = in.Limit(), out.Limit()
 	return m, true

@@ -29,7 +29,7 @@ type TokenCounts struct {
 }
 
 // TakeCount moves a number, under one of its names, from a vendor's record. Other values are missing.
-func TakeCount(f Fields, to *LenientInt, names ...string) bool {
+func (f Fields) TakeCount(to *LenientInt, names ...string) bool {
 	found := false
 	for _, name := range names {
 		raw := f[name]
@@ -42,12 +42,12 @@ func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 }
 
 // TakeDetails moves numbers, by pairs of names and targets, from an object in a vendor's record. The rest stays, without zeros.
-func TakeDetails(f Fields, object string, pairs ...any) {
+func (f Fields) TakeDetails(object string, pairs ...any) {
 	if f[object] == nil {
 		return
 	}
 	rest, _ := ReadObject(object, f[object], pairs...) // other values are missing
-	DropZeros(rest)
+	rest.DropZeros()
 	if delete(f, object); len(rest) > 0 {
 		f[object], _ = json.Marshal(rest) //nolint:errchkjson // it was decoded from JSON
 	}
@@ -72,7 +72,7 @@ func (c *TokenCounts) Usage(hasOutput bool, rest Fields) *eval.Usage {
 }
 
 // DropZeros removes zero and empty members.
-func DropZeros(f Fields) {
+func (f Fields) DropZeros() {
 	for name, raw := range f {
 		if string(raw) == "0" || IsEmpty(raw) {
 			delete(f, name)
