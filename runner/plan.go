@@ -10,6 +10,7 @@ package runner
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"iter"
@@ -224,7 +225,7 @@ func (p *Plan) walk() *walk {
 		plan:     p,
 		compiled: map[*suite.Scorer]*compiledScorer{},
 		models:   map[*suite.Target]*eval.Model{},
-		seen:     map[[16]byte]int{},
+		seen:     map[uint64]struct{}{}, again: map[uint64]int{},
 	}
 }
 
@@ -244,8 +245,11 @@ type walk struct {
 	compiled map[*suite.Scorer]*compiledScorer // scorers that are the same for every case
 	judging  compiledList
 	models   map[*suite.Target]*eval.Model
-	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside
 	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
+	// seen are the beginnings of the identities of all requests so far, a million in a run of a million trials; again is how
+	// often those came back.
+	seen  map[uint64]struct{}
+	again map[uint64]int
 }
 
 func (w *walk) metadata(t *suite.Target) *eval.Model {
@@ -264,8 +268,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	sent := c.Sent(a)
 	request, problem := w.plan.request(cell, sent)
 	base := identity(&request)
-	equal := w.seen[base]
-	w.seen[base]++
+	equal := w.equalTo(base)
 	first := w.n
 	w.n += c.Repeats
 	if !w.plan.filter.takes(c) || !w.plan.filter.takesAt(a, first) {
@@ -316,6 +319,16 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 		}
 	}
 	return true
+}
+
+// equalTo is how many cases so far had the same request.
+func (w *walk) equalTo(identity [16]byte) int {
+	key := binary.BigEndian.Uint64(identity[:])
+	if _, known := w.seen[key]; known {
+		w.again[key]++
+	}
+	w.seen[key] = struct{}{}
+	return w.again[key]
 }
 
 // request makes the request of a case on an arm. The error says why it cannot be sent any more.
