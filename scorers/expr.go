@@ -32,10 +32,10 @@ func exprKind() Kind {
 			"- `parts`, the pieces of the chosen candidate, each with one of `text`, `reasoning`, `call` and `other` (the other " +
 			"texts are \"\", the rest is nil)\n" +
 			"- `finishReason`, TOOL_CALLS for an answer that ends in tool calls; `blocked`, true for a block\n\n" +
-			"A `let` may hide any of these. Any other name, and a variable that a case does not have, is an error before the first " +
-			"call; `vars.x ?? \"\"` copes with its absence. Write `vars.x` rather than `\"{{.x}}\"`: it stays data. A variable " +
-			"that is a number by itself is a text: `int(vars.n)`. Inside a list or a mapping it is a number: `vars.limits.max + " +
-			"1`; one that is too long to count with is a text.\n\n" +
+			"A `let` may hide any of these. Another name, or a variable that a case does not have, is an error before the first " +
+			"call, unless it says `vars.x ?? \"\"`. Write `vars.x` rather than `\"{{.x}}\"`: it stays data. A variable that is a " +
+			"number by itself is a text: `int(vars.n)`. Inside a list or a mapping it is a number: `vars.limits.max + 1`; one that " +
+			"is too long to count with is a text.\n\n" +
 			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` " +
 			"is. A number outside 0 to 1, a missing rating, a calculation without a finite result (`1 / 0`) and an expression " +
 			"without a value (`int(\"many\")`) are unscored. Expressions have at most 4096 bytes, two loops inside each other and " +

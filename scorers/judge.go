@@ -5,18 +5,11 @@ import "cmp"
 func judgeKind() Kind {
 	return Kind{
 		Name: "judge", Summary: "a model that the suite names under `judges:` finds the answer good", Version: 2,
-		Doc: "Takes one of ten questions.\n\n" +
-			"- By a number from 0 to 1, or on `scale: [1, 5]`: `rubric: TEXT`, `faithfulness: {context}`, `relevance: {}`, `steps: " +
-			"{steps, criteria}` (1 to 5).\n" +
-			"- By a choice: `factuality: {reference}` and `closedQA: {criteria, reference}`, where `values: {subset: 0.8}` " +
-			"replaces what a choice is worth, and `goal: TEXT`, whether an agent reached it by all that it did.\n" +
-			"- By counting what the judge lists: `contextRecall: {reference, context}`, `contextPrecision: {reference, context}`, " +
-			"`answerCorrectness: {reference, similarity}`.\n\n" +
-			"A judge with a `template` has its own question, and `with: {name: TEXT}` gives it texts. The value must be at least " +
-			"0.5, `min`, or the `threshold` next to the kind. `judge: NAME` chooses among several judges, `panel: [a, b, c]` with " +
-			"`combine: majority | mean` uses several, `repeats: N` sends the question N times, `question: TEXT` replaces the last " +
-			"turn of the user, and `sees: conversation` shows all turns and tool calls.\n\n" +
-			"`evalrun help judge-questions` has all keys and rules.",
+		Doc: "Takes one of ten questions: `rubric: TEXT`, `steps: {steps, criteria}`, `faithfulness: {context}`, `relevance: {}`, " +
+			"`factuality: {reference}`, `closedQA: {criteria, reference}`, `goal: TEXT`, `contextRecall: {reference, context}`, " +
+			"`contextPrecision: {reference, context}` or `answerCorrectness: {reference, similarity}`. A judge with a `template` " +
+			"has its own question. The value must be at least 0.5, `min`, or the `threshold` next to the kind. `evalrun help " +
+			"judge-questions` has all keys and rules.",
 		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8",
 		takes:   judgeShape(), compile: compileJudge,
 	}

@@ -19,16 +19,15 @@ import (
 func schemaKind() Kind {
 	return Kind{
 		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows", Version: 2,
-		Doc: "Takes `{schema}`, a JSON Schema written in YAML, or `{file}`, a JSON or YAML file of the project, which counts as a " +
-			"part of the suite. The reason lists each violation with its JSON Pointer.\n\n" +
+		Doc: "Takes `{schema}`, a JSON Schema in YAML, or `{file}`, a JSON or YAML file of the project, which is a part of the " +
+			"suite. The reason lists each violation with its JSON Pointer.\n\n" +
 			"- Without `$schema` it is draft 2020-12; drafts 4, 6, 7 and 2019-09 are known.\n" +
-			"- `format` is asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); an unknown one is a " +
-			"warning and not checked. `pattern` is RE2.\n" +
+			"- `format` is asserted in every draft (date, email, uuid and the like); an unknown one is a warning. `pattern` is " +
+			"RE2.\n" +
 			"- A key that is probably misspelled (`tpye`), or a keyword of another draft, is an error. Other unknown keys are a " +
 			"warning; `x-` keys are yours.\n" +
 			"- `$ref` stays within the schema (`#/$defs/item`). References to files and addresses are errors.\n" +
-			"- `fence: true` reads the first fenced block (```) of the answer, when there is one. Otherwise the whole answer must " +
-			"be one JSON value.\n\n" +
+			"- `fence: true` reads the first fenced block (```), if any. Otherwise the whole answer must be one JSON value.\n\n" +
 			"An answer that is not JSON fails, and `not:` does not turn that into a pass. Numbers of more than 400 characters, or " +
 			"with exponents beyond 400, are unscored.",
 		Example: "- jsonSchema:\n    schema:\n      type: object\n      required: [queue, priority]\n      properties:\n        queue: " +

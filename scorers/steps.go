@@ -6,9 +6,9 @@ func stepsKind() Kind {
 	return Kind{
 		Name: "steps", Summary: "the answer took this number of calls of the model",
 		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model, over all turns of a live " +
-			"chat or those of the chosen `turn`: with `toolResults`, each answer with calls is a step and the last answer is one " +
-			"more. `maxSteps` of a prompt bounds them. Of a program with `models` it counts the calls that a model answered. Not " +
-			"for other applications.",
+			"chat or those of the chosen `turn`: with `toolResults`, each answer with calls is one, and so is the last answer. " +
+			"`maxSteps` of a prompt bounds them. Of a program with `models` it counts the calls that a model answered. Not for " +
+			"other applications.",
 		Example: "- steps: {max: 4}", takes: countBounds(), compile: compileSteps,
 	}
 }

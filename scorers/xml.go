@@ -17,11 +17,11 @@ func xmlKind() Kind {
 	return Kind{
 		Name: "xml", Summary: "the answer is well-formed XML, with these elements",
 		Version: 2,
-		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: " +
+		Doc: "`xml: wellFormed` passes when the answer, but for white space around it, is one well-formed XML document. `xml: " +
 			"{required: [PATHS]}` also requires elements: `order/items/item` is a path from the root, by local names; `*` is one " +
 			"element, and `order/@id` an attribute. The value is the share of the paths that are there. `fence: true` reads the " +
-			"first fenced block (```) of the answer, when there is one. A document type (`<!DOCTYPE`) fails, and only the " +
-			"predefined entities, such as `&lt;`, are expanded. Nothing is checked against a schema.",
+			"first fenced block (```), if any. A document type (`<!DOCTYPE`) fails, and only the predefined entities, such as " +
+			"`&lt;`, are expanded. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}",
 		takes:   yaml.Either(yaml.Word("wellFormed"), yaml.Some(xmlKeys().Shape())), compile: compileXML,
 	}

@@ -355,7 +355,7 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 		listed[k.Family] = append(listed[k.Family], fmt.Sprintf("[`%s`](%s#%s)", k.Name, page, strings.ToLower(k.Name)))
 		about := strings.ReplaceAll(k.Doc, textOptionsDoc, "Takes text options.")
 		if k.Name != "rouge" { // which explains them first
-			about = strings.ReplaceAll(about, referenceDoc, "Takes `to` and `min`, as [rouge](#rouge) does.")
+			about = strings.ReplaceAll(about, referenceDoc, "Takes `to` and `min` as [rouge](#rouge).")
 		}
 		sections[k.Family] += fmt.Sprintf(
 			"\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Example, about,
@@ -365,7 +365,7 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	for _, family := range families {
 		fmt.Fprintf(&table, "- %s: %s\n", family, strings.Join(listed[family], ", "))
 		isPage(t, pageOf, "scorers-"+strings.ToLower(family)+".md", "# Scorers: "+strings.ToLower(family)+"\n\n"+madeDoc+
-			"[Scorers](scorers.md) has what holds for all kinds.\n"+sections[family])
+			"Keys of all kinds: [Scorers](scorers.md).\n"+sections[family])
 	}
 	isPage(
 		t, pageOf, "scorers.md", "# Scorers\n\n"+madeDoc+familiesDoc+table.String()+
