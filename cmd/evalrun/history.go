@@ -101,7 +101,7 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	}
 	if o.rebuild {
 		notice := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
-		if err := a.runs.Dir.RebuildHistory(dirs, notice, gate.Apply); err != nil {
+		if err := a.runs.RebuildHistory(dirs, notice, gate.Apply); err != nil {
 			return err
 		}
 	}
