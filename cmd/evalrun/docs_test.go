@@ -276,7 +276,7 @@ const (
 		"## Checks without a result\n\n" +
 		"`onError`, next to every scorer, decides what a scorer that fails itself is; scorers inside inherit it. " +
 		"It is a part of `scorersHash`.\n\n" +
-		"- not set: an error of the trial\n- `fail`: a failure, which `not` keeps\n- `unscored`: so that other scorers still count\n\n" +
+		"- not set: an error of the trial\n- `fail`: a failure, which `not` keeps\n- `unscored`: unscored; other scorers still count\n\n" +
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
 	limitsDoc = "\n## Known limits\n\n" +
