@@ -218,7 +218,7 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 
 // The rules that hold for every scorer are on the page once.
 const (
-	madeDoc = "<!-- Made by make golden. -->\n\n"
+	madeDoc = "<!-- make golden -->\n\n"
 
 	familiesDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
 		"the section of a kind with its [known limits](#known-limits).\n\n"
