@@ -186,10 +186,8 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
-		"payload":    "internal/clients/wire",
-		"main":       "cmd/evalrun",
+		"wire": "internal/clients/wire", "main": "cmd/evalrun", "dataset": "internal/dataset",
 		"generative": "internal/clients/generative", "emulator": "internal/emulator", "oauth": "internal/clients/oauth", "flow": "internal/flow",
-		"picture":  "internal/dataset",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
