@@ -164,6 +164,14 @@ func (p *Preview) Reachable(margin, alpha float64) bool {
 	return best.atMost(-margin) <= alpha
 }
 
+// Needed is how many units, as many as there are or more, show without a single flip that a metric is not worse by a margin.
+func (p *Preview) Needed(margin, alpha float64) int {
+	if p.uneven {
+		return max(p.Effective, stats.MinCasesConstant(alpha, margin))
+	}
+	return WithoutFlip(p.Effective, margin, alpha)
+}
+
 // NewPreview pairs the planned cases with those of a baseline; o selects and accepts cases of base, nil means all and
 // none.
 func NewPreview(base, head *Side, o *Options) Preview {

@@ -121,8 +121,29 @@ const (
 	mostTables = 100_000
 )
 
-// FewestCases is the number of cases below which a comparison with a margin cannot show that nothing got worse, at the usual error rate.
-func FewestCases(margin float64) int { return stats.MinCasesConstant(eval.DefaultAlpha, margin) }
+// WithoutFlip is the smallest number of units, from least on, that show without a single flip that nothing is worse by a margin.
+// Where the exact test counts other tables as no less extreme, that is more than stats.MinCasesConstant.
+func WithoutFlip(least int, margin, alpha float64) int {
+	n := max(least, stats.MinCasesConstant(alpha, margin))
+	for margin < 1 && n < mostTables {
+		same := counts{n: n, exact: stats.Exact(n, margin)}
+		if same.atMost(-margin) <= alpha {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// LeastMargin is the smallest margin, in hundredths, that a number of units can show without a flip.
+func LeastMargin(units int, alpha float64) float64 {
+	for hundredths := 1; hundredths < 100; hundredths++ {
+		if margin := float64(hundredths) / 100; WithoutFlip(units, margin, alpha) == units {
+			return margin
+		}
+	}
+	return 1
+}
 
 // casesForPower is the smallest number of cases that run once and are called not worse with the power p, when nothing changed
 // and a share of them flips anyway. Above mostTables it is approximate.
@@ -325,7 +346,7 @@ func (t *means) shows(limit, alpha float64, decided stats.Tables) bool {
 // NewOutlook computes what to expect of a gate on the pass rate, with the number of comparisons of the whole run.
 func NewOutlook(p *Preview, m eval.MetricMargin, alpha float64, early bool, comparisons int) Outlook {
 	o := Outlook{Units: p.Effective, Margin: m.Margin, Alpha: alpha, Comparisons: comparisons}
-	o.Reach = stats.MinCasesConstant(FinalAlpha(alpha, early), m.Margin)
+	o.Reach = WithoutFlip(1, m.Margin, FinalAlpha(alpha, early))
 	if len(p.units) == 0 {
 		return o
 	}

@@ -115,3 +115,38 @@ func TestUndecidedUnitsAllocateNothing(t *testing.T) {
 		t.Errorf("%g allocations a unit, want 0", got)
 	}
 }
+
+// TestSoManyCasesShowThatNothingIsWorse holds what people are told to the verdict: so many cases without a flip are not worse, and
+// one case less is undecided, also where the exact test takes more of them than (1-margin)^n <= alpha says.
+func TestSoManyCasesShowThatNothingIsWorse(t *testing.T) {
+	t.Parallel()
+	verdict := func(n int, margin, alpha float64) eval.Verdict {
+		p := newPath(n)
+		for i := range n {
+			p.base[i].Ran, p.head[i].Ran, p.base[i].Passed, p.head[i].Passed = 1, 1, 1, 1
+		}
+		base, head := p.sides()
+		return decided(base, head, options(alpha, passMargin(margin))).Verdict
+	}
+	more := 0
+	for _, alpha := range []float64{0.05, 0.025, 0.1} {
+		for margin := 0.04; margin < 0.6; margin += 0.005 {
+			n := WithoutFlip(1, margin, alpha)
+			if got := verdict(n, margin, alpha); got != eval.NotWorse {
+				t.Errorf("%d cases, margin %g, alpha %g: got %q, want %q", n, margin, alpha, got, eval.NotWorse)
+			}
+			if n == 1 {
+				continue
+			}
+			if got := verdict(n-1, margin, alpha); got != eval.Inconclusive {
+				t.Errorf("%d cases, margin %g, alpha %g: got %q, want %q", n-1, margin, alpha, got, eval.Inconclusive)
+			}
+			if n > stats.MinCasesConstant(alpha, margin) {
+				more++
+			}
+		}
+	}
+	if more < 20 {
+		t.Errorf("got %d margins at which the exact test takes more cases, want at least 20", more)
+	}
+}

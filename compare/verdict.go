@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -190,14 +189,13 @@ func (m *MetricComparison) adviseBetter(alpha float64) {
 	if m.Margin == nil || eval.IsRatio(m.Name) {
 		return
 	}
-	need := stats.MinCasesConstant(alpha, *m.Margin)
-	if m.MoreCases = max(0, need-m.N); m.MoreCases == 0 {
+	need := WithoutFlip(m.N, *m.Margin, alpha)
+	if m.MoreCases = need - m.N; m.MoreCases == 0 {
 		return
 	}
-	reach := math.Ceil(100*(1-math.Pow(alpha, 1/float64(m.N)))) / 100
 	m.Advice = fmt.Sprintf(
 		"it is better, but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
-		m.N, *m.Margin, need, m.MoreCases, reach,
+		m.N, *m.Margin, need, m.MoreCases, LeastMargin(m.N, alpha),
 	)
 }
 

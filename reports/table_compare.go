@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -33,7 +34,7 @@ func (t *table) comparing(run string) []suggestion {
 	if arms == nil && !passed {
 		return nil
 	}
-	need := compare.FewestCases(adviceMargin)
+	need := compare.WithoutFlip(1, adviceMargin, eval.DefaultAlpha)
 	if units := t.units(); units < need {
 		return t.fewCases(run, units, need)
 	}

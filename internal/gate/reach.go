@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -343,8 +342,11 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 // tooFew says that the units of an arm cannot show that a metric is not worse, or only if some get better; "" when they
 // can without a flip.
 func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
-	need := stats.MinCasesConstant(alpha, m.Margin)
-	if eval.IsRatio(m.Name) || arm.Effective >= need {
+	if eval.IsRatio(m.Name) {
+		return ""
+	}
+	need := arm.Needed(m.Margin, alpha)
+	if need == arm.Effective {
 		return ""
 	}
 	what := diag.Count(arm.Effective, "case")
@@ -367,10 +369,13 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
 	}
+	are := "are"
+	if arm.Effective == 1 {
+		are = "is"
+	}
 	return text + fmt.Sprintf(
-		". Add cases, or state a larger margin: %d are enough for %.2g",
-		arm.Effective,
-		leastMargin(arm.Effective, alpha),
+		". Add cases, or state a larger margin: %d %s enough for %.2g",
+		arm.Effective, are, compare.LeastMargin(arm.Effective, alpha),
 	)
 }
 
@@ -397,16 +402,6 @@ func (arm *armPreview) tooFewRounds(suite string, rule *eval.BaselineRule, m eva
 		text += fmt.Sprintf(": --repeats %d", rounds)
 	}
 	return text, never
-}
-
-// leastMargin is the smallest margin, in hundredths, that a number of units can show.
-func leastMargin(units int, alpha float64) float64 {
-	for hundredths := 1; hundredths < 100; hundredths++ {
-		if margin := float64(hundredths) / 100; stats.MinCasesConstant(alpha, margin) <= units {
-			return margin
-		}
-	}
-	return 1
 }
 
 // armPreview is the part of an arm of a plan that is compared.
