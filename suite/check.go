@@ -287,7 +287,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 // unscored reports whether a case has no scorer, and no other problem explains that.
 func (l *checker) unscored(def *caseDef, c *Case) bool {
 	unlabelled := l.classified != nil && !def.alone // reported by the classification
-	reported := unlabelled || l.loading.misspelled.lacksScorers(def) || c.row.lacksScorers()
+	reported := unlabelled || l.loading.misspelled.lacksScorers(def) || c.row.explainsNoScorers()
 	if reported || len(c.Scorers) > 0 || len(slices.Concat(def.scorers...)) > 0 {
 		return false
 	}

@@ -43,6 +43,8 @@ type row struct {
 	pos  diag.Pos
 	n    int  // index among the rows of all files
 	lent bool // its `name` comes from an object that encloses it
+
+	badScorers bool // its cell of scorers has a problem
 }
 
 // name is the default name of a row's case: its column `name`, or else its file and position.
@@ -81,13 +83,13 @@ func (r *row) missing(column string) string {
 	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
 }
 
-// lacksScorers reports whether the column for scorers is missing.
-func (r *row) lacksScorers() bool {
+// explainsNoScorers reports whether it is known why the row has no scorer: their column is missing, or its cell has a problem.
+func (r *row) explainsNoScorers() bool {
 	if r == nil || r.of.scorers == "" {
 		return false
 	}
 	_, there := r.vars[r.of.scorers]
-	return !there
+	return !there || r.badScorers
 }
 
 func (l *loader) rows(m yaml.Map) *rows {

@@ -176,6 +176,18 @@ func TestScorerColumnsAreDataOfTheirRow(t *testing.T) {
 			said: "a.tsv:3:1: case `a 2` has no scorer, so nothing would be scored\n",
 		},
 		{
+			name: "a cell with a problem is reported once, a cell with nothing as a case that nothing scores",
+			files: map[string]string{
+				"s.yaml":  "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n",
+				"a.jsonl": "{\"x\":\"1\",\"s\":\"expr: wor\"}\n{\"x\":\"2\",\"s\":null}\n{\"x\":\"3\",\"s\":\"null\"}\n{\"x\":\"4\",\"s\":\"{}\"}\n",
+			},
+			want: "a 1: \"1\" {\"expr\":\"wor\"}\na 2: \"2\"\na 3: \"3\"\na 4: \"4\"\n",
+			said: "a.jsonl:1:1: in the column `s`: in the expression: there is no `wor` here\n" +
+				"a.jsonl:2:1: case `a 2` has no scorer, so nothing would be scored\n" +
+				"a.jsonl:3:1: in the column `s`: a scorer is a kind with its argument\n" +
+				"a.jsonl:4:1: in the column `s`: a scorer without a kind\n",
+		},
+		{
 			name: "cells that are no scorers",
 			files: map[string]string{
 				"s.yaml": "cases:\n  - dataset: a.jsonl\n    scorerColumn: s\n    scorers: [{equals: e}]\n",

@@ -133,6 +133,7 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 		out = s.scorersIn(root)
 	}
 	for _, d := range own.Sorted() {
+		r.badScorers = true
 		d.Pos = r.pos
 		d.Message = fmt.Sprintf("in the column `%s`: %s", r.of.scorers, d.Message)
 		diags.Add(d)
