@@ -49,7 +49,7 @@ func (a *app) historyCommand() *cobra.Command {
 	fs.Positive(&o.Limit, "limit", "show the newest `N` runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
 	fs.BoolVar(&o.drift, "drift", false, "say whether a metric got worse over the nights, and since when")
-	fs.StringVar(&o.acknowledge, "acknowledge", "", "acknowledge the alarms that stand at the run `ID`")
+	fs.StringVar(&o.acknowledge, "acknowledge", "", "acknowledge the alarms that stand at this `RUN`")
 	fs.StringVar(&o.as, "as", "", "with --acknowledge: what the alarm was, `WORD` level, outage or nothing")
 	fs.StringVar(&o.reason, "reason", "", "with --acknowledge: keep `TEXT` next to it in baselines.json")
 	fs.JSON(&o.json)

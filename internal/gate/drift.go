@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -135,7 +136,11 @@ func Acknowledge(in rundir.Dir, run string, say rundir.Acknowledgement) ([]journ
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(r history.RunRecord) bool { return r.ID == run })
+	dir, err := filepath.Abs(in.Path(run))
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(r history.RunRecord) bool { return r.ID == run || r.Dir == dir })
 	if at < 0 {
 		return nil, eval.BadInput("the history has no run %s: the line of the alarm has its id", run)
 	}
@@ -152,7 +157,7 @@ func Acknowledge(in rundir.Dir, run string, say rundir.Acknowledgement) ([]journ
 			continue
 		}
 		one := say
-		one.Run, one.RunAt, one.From, one.Suite, one.Arm, one.Metric = run, r.StartedAt, f.StartAt[0], f.Suite, f.Arm, f.Metric
+		one.Run, one.RunAt, one.From, one.Suite, one.Arm, one.Metric = r.ID, r.StartedAt, f.StartAt[0], f.Suite, f.Arm, f.Metric
 		lost, add = append(lost, f), append(add, one)
 	}
 	if len(add) == 0 {
