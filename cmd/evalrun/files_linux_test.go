@@ -38,6 +38,7 @@ var fileWalks = map[string]string{
 	"emulate --script":            "emulate --script @",
 	"import FILE":                 "import promptfoo @",
 	"import evals-json FILE":      "import evals-json @ --target openai:x",
+	"history --acknowledge":       "history --acknowledge @ --as level",
 	"judge-check --labels":        "judge-check run --labels @",
 	"ledger --config":             "ledger --config @",
 	"ledger --tls-cert":           "ledger --config limits.yaml --tls-cert @ --tls-key s.yaml",
