@@ -171,7 +171,7 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	b.exits(0, "history", "--acknowledge", "latest", "--as", "level", "--reason", "the vendor moved")
 	b.out = b.read("baselines.json")
 	b.says(`"drift": [`, "the vendor moved", found.Run)
-	b.exits(2, "history", "--acknowledge", found.Run, "--as", "level") // nothing stands there any more
+	b.exits(2, "history", "--acknowledge", found.Run, "--as", "level")
 	b.says("no alarm stands")
 	if code := b.night("-q"); code != 0 {
 		t.Errorf("after the acknowledgement: exit %d, want 0", code)
