@@ -116,8 +116,8 @@ func TestUndecidedUnitsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestSoManyCasesShowThatNothingIsWorse holds what people are told to the verdict: so many cases without a flip are not worse, and
-// one case less is undecided, also where the exact test takes more of them than (1-margin)^n <= alpha says.
+// TestSoManyCasesShowThatNothingIsWorse compares with the verdict what messages say: so many cases without a flip are not worse,
+// and with one case less the verdict is open, also where the exact test takes more of them than (1-margin)^n <= alpha says.
 func TestSoManyCasesShowThatNothingIsWorse(t *testing.T) {
 	t.Parallel()
 	verdict := func(n int, margin, alpha float64) eval.Verdict {
