@@ -63,6 +63,7 @@ func (a args) bounds(keys yaml.Block, such string, read func(yaml.Node) float64)
 // boundsKeys are the keys of an integer range.
 var boundsKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "bounds",
 		Some: []string{"min", "max"},
 		Keys: []yaml.Key{
 			{Name: "min", Is: naturalNumber(), Doc: "The least number."},

@@ -38,6 +38,7 @@ func unscoredInBatch() Finding {
 
 var timeKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "times",
 		Some: []string{"min", "max"},
 		Keys: []yaml.Key{
 			{Name: "min", Is: yaml.Duration, Doc: "The shortest time."},

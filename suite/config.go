@@ -18,7 +18,7 @@ import (
 
 // configBlock holds the keys of eval.GenerationConfig, tailKeys, and `extra`.
 var configBlock = sync.OnceValue(func() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{
+	return yaml.Block{Name: "generationConfig", Keys: []yaml.Key{
 		key("stopSequences", yaml.List(yaml.Text), "Texts at which the answer ends."),
 		key("temperature", yaml.Number(0, math.MaxFloat64), "How freely tokens are drawn; 0 takes the likeliest."),
 		key("maxOutputTokens", whole(), "The most tokens that an answer may have."),

@@ -43,6 +43,7 @@ func generatorShape() yaml.Shape {
 
 var generatorBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "generator",
 		Need: []string{"command"},
 		Keys: []yaml.Key{
 			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),

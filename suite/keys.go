@@ -188,6 +188,7 @@ var chooseBlock = sync.OnceValue(func() yaml.Block {
 
 var safetyBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "safetySetting",
 		Need: []string{"category", "threshold"},
 		Keys: []yaml.Key{
 			key("category", yaml.Suggesting(wire.Categories...), ""),
@@ -227,7 +228,8 @@ func turnShape() yaml.Shape { return yaml.Either(yaml.Text, yaml.Filled(partOfPr
 
 var partOfPrompt = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
-		One: partForms(),
+		Name: "part",
+		One:  partForms(),
 		Keys: []yaml.Key{
 			key("text", yaml.Text, "A text, which may be a template."),
 			key("image", yaml.Text, "An image of the project; the name may be a template."),
@@ -326,6 +328,7 @@ var datasetKeys = sync.OnceValue(func() []yaml.Key {
 
 var quarantineBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "quarantine",
 		Need: []string{"reason", "owner", "until"},
 		Keys: []yaml.Key{
 			key("reason", yaml.Text, "Why."),
@@ -403,6 +406,7 @@ func maxTokensFields() []string { return []string{"max_completion_tokens", "max_
 
 var loginBlock = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
+		Name: "login",
 		Need: []string{"command"},
 		Keys: []yaml.Key{
 			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments. It prints the token, within 30 seconds."),

@@ -70,7 +70,7 @@ var judgesBlock = sync.OnceValue(func() yaml.Block {
 const maxNights = 10_000
 
 var driftBlock = sync.OnceValue(func() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{
+	return yaml.Block{Name: "drift", Keys: []yaml.Key{
 		key("metric", yaml.Text, "pass (the default), or a named scorer."),
 		key("falseAlarms", yaml.Block{Keys: []yaml.Key{
 			key("rate", yaml.Number(0, MaxAlpha), "The share of unchanged series that may have an alarm; 0.05 when not given."),

@@ -13,7 +13,7 @@ import (
 )
 
 var tlsBlock = sync.OnceValue(func() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{
+	return yaml.Block{Name: "tls", Keys: []yaml.Key{
 		key("cert", yaml.Text, "The certificate that evalrun shows, for mutual TLS."),
 		key("key", yaml.Text, "The private key of `cert`."),
 		key("ca", yaml.Text, "The authorities that the other side's certificate may be from, instead of the system's."),

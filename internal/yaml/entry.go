@@ -56,7 +56,8 @@ var NestedKeys = SiblingKeys.Only("candidate", "turn", "select", "partial", "onE
 
 // SelectStep picks a part of an answer.
 var SelectStep = Block{
-	One: []string{"jq", "regex", "fence", "response", "json"},
+	Name: "selectStep",
+	One:  []string{"jq", "regex", "fence", "response", "json"},
 	Keys: []Key{
 		{Name: "jq", Is: Text, Doc: "A jq expression over the answer as JSON, such as .items[0].name"},
 		{Name: "regex", Is: Text, Doc: "A regular expression (RE2); see `group`."},

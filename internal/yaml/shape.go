@@ -28,6 +28,7 @@ type Key struct {
 // Block is a mapping with a fixed set of keys. Loaders and the JSON Schemas for editors use the same blocks, so both know the
 // same keys.
 type Block struct {
+	Name string // of its definition, by which a schema refers to it wherever it stands; "" has it written there
 	Keys []Key
 	Need []string // required keys
 	One  []string // exactly one of these is required
@@ -69,6 +70,9 @@ func (b Block) Shape() Shape {
 		}
 		if len(b.Some) > 0 {
 			out["anyOf"] = Wanting(b.Some...)
+		}
+		if b.Name != "" {
+			return defined(b.Name, templates, out)
 		}
 		return out
 	}
@@ -265,12 +269,46 @@ func Ref(name string) Shape {
 	return func(bool) Schema { return Schema{"$ref": "#/$defs/" + name} }
 }
 
+// defined refers to a definition, and brings it along until Document takes it to its place.
+func defined(name string, templates bool, is Schema) Schema {
+	if templates {
+		name += "OrTemplate"
+	}
+	out := Ref(name)(templates)
+	out[brought] = Schema{name: is}
+	return out
+}
+
+const brought = "$brought"
+
+// define moves what a schema brings along to the definitions.
+func define(in any, all Schema) {
+	switch in := in.(type) {
+	case []Schema:
+		for _, one := range in {
+			define(one, all)
+		}
+	case Schema:
+		if own, ok := in[brought].(Schema); ok {
+			delete(in, brought)
+			define(own, all)
+			maps.Copy(all, own)
+		}
+		for _, below := range in {
+			define(below, all)
+		}
+	}
+}
+
 // Document returns the JSON Schema of a file.
 func Document(title string, root Shape, defs map[string]Shape) []byte {
 	out := maps.Clone(root(false))
 	all := Schema{"template": Schema{"type": "string", "pattern": `\{\{`, "description": "a text with a template"}}
-	for name, is := range defs {
-		all[name] = is(false)
+	define(out, all)
+	for name, shape := range defs {
+		is := shape(false)
+		define(is, all)
+		all[name] = is
 	}
 	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	out["title"] = title

@@ -16,6 +16,8 @@ func TestTheSchemaOfAShapeTakesWhatTheShapeTakes(t *testing.T) {
 		One:  []string{"b", "c"},
 		Keys: []Key{{Name: "a", Is: Text}, {Name: "b", Is: Bool}, {Name: "c", Is: Duration, Doc: "how long"}},
 	}
+	inner := Block{Name: "inner", Need: []string{"a"}, Keys: []Key{{Name: "a", Is: Int(1, 5)}}}
+	outer := Block{Name: "outer", Keys: []Key{{Name: "one", Is: inner.Shape(), Doc: "x"}, {Name: "more", Is: List(inner.Shape())}}}
 	for name, test := range map[string]struct {
 		is       Shape
 		yes, not string // JSON values, separated by spaces
@@ -38,9 +40,11 @@ func TestTheSchemaOfAShapeTakesWhatTheShapeTakes(t *testing.T) {
 			block.Shape(), `{"a":"x","b":true} {"a":"x","c":"1s"}`,
 			`{} {"b":true} {"a":1} {"a":1,"b":true,"c":"1s"} {"a":1,"b":true,"d":1}`,
 		},
-		"only":      {block.Only("b").Shape(), `{} {"b":true}`, `{"a":1}`},
-		"when":      {When("use", MapShape(Text), block.Shape()), `{"use":"x","y":1} {"a":"x","b":true}`, `{"use":[]} {"y":1}`},
-		"reference": {List(Ref("list")), `[] [[]] [[[],[]]]`, `[1] {}`},
+		"named block":           {outer.Shape(), `{"one":{"a":1},"more":[{"a":5}]} {}`, `{"one":{}} {"one":{"a":"{{.x}}"}} {"more":[{"b":1}]}`},
+		"named block, template": {Templates(outer.Shape()), `{"one":{"a":"{{.x}}"}}`, `{"one":{"a":6}} {"one":{"a":"x"}}`},
+		"only":                  {block.Only("b").Shape(), `{} {"b":true}`, `{"a":1}`},
+		"when":                  {When("use", MapShape(Text), block.Shape()), `{"use":"x","y":1} {"a":"x","b":true}`, `{"use":[]} {"y":1}`},
+		"reference":             {List(Ref("list")), `[] [[]] [[[],[]]]`, `[1] {}`},
 	} {
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(Document("x", test.is, map[string]Shape{"list": List(Ref("list"))}))))
 		if err != nil {
@@ -65,6 +69,10 @@ func TestTheSchemaOfAShapeTakesWhatTheShapeTakes(t *testing.T) {
 				}
 			}
 		}
+	}
+	written := string(Document("x", Either(outer.Shape(), List(outer.Shape())), nil))
+	for _, name := range []string{`"inner": {`, `"outer": {`, `"a": {`} {
+		expect.Same(t, name+" in a schema that uses it several times", strings.Count(written, name), 1)
 	}
 	expect.Same(t, "names", block.Names(), []string{"a", "b", "c"})
 }
