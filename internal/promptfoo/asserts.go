@@ -151,11 +151,13 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 }
 
 // lostAssertion makes the trial an error, unless the assertion only shows a score: without a counterpart nothing may pass.
+// A type that promptfoo does not know is an error there at any weight.
 func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
 	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
-	if w, ok := number(a.get("weight")); ok && w == 0 && !sc.nested {
+	_, known := assertionKinds()[strings.TrimPrefix(kind.text(), "not-")]
+	if w, ok := number(a.get("weight")); ok && w == 0 && known && !sc.nested {
 		a.todo("%s", why)
 		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
 		return

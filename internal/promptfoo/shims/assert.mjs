@@ -134,7 +134,9 @@ function responseBody(code) {
 
 const asText = (output) => (typeof output === 'string' ? output : JSON.stringify(output));
 const lower = (text) => String(text).toLowerCase();
-const all = (value) => (Array.isArray(value) ? value : String(value).split(',').map((part) => part.trim()));
+// all splits a text at its commas, except in double quotes.
+const all = (value) => (Array.isArray(value) ? value : [...String(value).matchAll(/\s*(?:"([^"]*)"|([^,]+))/g)]
+  .map(([, quoted, part]) => quoted ?? part.trim()).filter(Boolean));
 
 function jsonIn(text) {
   const found = [];
@@ -197,6 +199,20 @@ const checks = {
   'word-count': (text, value) => (typeof value === 'object' ? words(text) >= (value.min ?? 0) && words(text) <= (value.max ?? Infinity)
     : words(text) === Number(value)),
 };
+
+// seeksNothing tells of checks that promptfoo refuses, since a value that renders to nothing would fit any answer.
+function seeksNothing(check, value) {
+  switch (check) {
+    case 'contains': case 'icontains': case 'starts-with': case 'regex': return String(value ?? '') === '';
+    case 'contains-all': case 'contains-any': case 'icontains-all': case 'icontains-any':
+      return all(value).length === 0 || all(value).includes('');
+    case 'word-count': {
+      const given = (typeof value === 'object' ? [value?.min, value?.max] : [value]).filter((v) => v !== undefined);
+      return given.length === 0 || given.some((v) => String(v).trim() === '' || Number.isNaN(Number(v)));
+    }
+    default: return false;
+  }
+}
 
 function verdict(result, thresholdOnObjects) {
   const not = args.not === true;
@@ -273,6 +289,7 @@ async function grade(output) {
 async function main() {
   if (args.check === 'latency') return most(response?.latencyMs ?? input.timing?.latencyMs);
   if (args.check === 'cost') return most(response?.cost);
+  if (seeksNothing(args.check, args.value)) throw new Error(`\`${args.check}\` has no value to look for`);
   const check = args.check === 'javascript' ? await load(args.code, ['output', 'context'], body) : undefined;
   let output;
   try {
