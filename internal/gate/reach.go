@@ -332,6 +332,9 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 			if text != "" && never && rule.OnInconclusive == eval.OnFail {
 				return accepted, eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 			} else if text != "" {
+				if !never && m.Name == eval.MetricPass && arm.passesAll() {
+					text += "; the baseline passes all of its cases, so none can get better"
+				}
 				c.Notice("warning: " + text)
 			}
 		}
@@ -409,6 +412,11 @@ type armPreview struct {
 	name string
 	base *compare.Side // nil: the baseline does not have the arm
 	compare.Preview
+}
+
+// passesAll reports whether the baseline is a run that passed every case.
+func (arm *armPreview) passesAll() bool {
+	return !slices.ContainsFunc(arm.base.Cases, func(c *compare.CaseTotals) bool { return c.Passed == 0 || c.Failed+c.Errors > 0 })
 }
 
 // rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
