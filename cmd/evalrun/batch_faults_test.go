@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -116,6 +118,26 @@ func TestBatchesWhoseSubmissionIsLost(t *testing.T) {
 			expect.Same(t, "items, and items twice", [2]int{all, extra}, [2]int{3, 0})
 		})
 	}
+}
+
+// A service that says when to ask for a batch again is not asked before, however long the run waits.
+func TestBatchesAreNotAskedForTooEarly(t *testing.T) {
+	t.Parallel()
+	s := &batchService{}
+	var asked atomic.Int32
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/batches/") {
+			s.ServeHTTP(w, r)
+			return
+		}
+		asked.Add(1)
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}), nil)
+	b.env = append(b.env, "V_API_KEY=k")
+	b.write("suite.yaml", strings.Replace(plainBatchSuite("openai", b.url), "limits: {", "limits: {batch: {wait: 4s}, ", 1))
+	b.exits(5, "run", "suite.yaml", "--batch", "--wait", "--out", "run")
+	expect.Same(t, "questions", asked.Load(), 1)
 }
 
 // A judge whose replies do not count is asked twice, as in a live run, and not by every resume.

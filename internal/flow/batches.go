@@ -85,6 +85,7 @@ type incoming struct {
 	held    bool                   // a reply is needed again: other texts to embed with it wait
 	whole   bool                   // all replies came
 	passing int                    // items without an answer for a reason that may pass
+	again   time.Time              // no question before, by the service's Retry-After
 }
 
 // item is a call in a batch.

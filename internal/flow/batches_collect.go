@@ -39,6 +39,10 @@ func (b *Batches) poll(ctx context.Context) (open int, err error) {
 		if in.whole {
 			continue
 		}
+		if time.Now().Before(in.again) {
+			open++
+			continue
+		}
 		switch lost, err := b.find(ctx, in); {
 		case err != nil:
 			return 0, err
@@ -75,6 +79,7 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 	case e.Kind == eval.KindAuth:
 		return refused(e, in)
 	default:
+		in.again = time.Now().Add(e.RetryAfter)
 		b.cfg.Notice(fmt.Sprintf("%s does not say how far the batch %s is: %s", service.Peer, in.ID, e))
 		return nil
 	}
@@ -157,6 +162,7 @@ func (b *Batches) cut(service *BatchService, in *incoming, e *eval.Error) error 
 	case e.Kind == eval.KindAuth:
 		return refused(e, in)
 	}
+	in.again = time.Now().Add(e.RetryAfter)
 	b.cfg.Notice(fmt.Sprintf("the results of the batch %s are not complete: %s", in.ID, e))
 	return nil
 }

@@ -159,6 +159,7 @@ func (b *Batches) find(ctx context.Context, in *incoming) (lost bool, err error)
 		id, candidates, err := b.look(ctx, service, in)
 		switch {
 		case err != nil:
+			in.again = time.Now().Add(eval.AsError(err).RetryAfter)
 			b.cfg.Notice(fmt.Sprintf("%s does not list its batches: %s", service.Peer, err))
 			return false, nil
 		case id != "":
