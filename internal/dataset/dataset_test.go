@@ -52,7 +52,7 @@ func TestReadGivesTheRowsOfEachFormat(t *testing.T) {
 			"3 {\"a\":\"1\",\"b\":\"x\\n\\ny\"}\n7 {\"a\":\"2\",\"b\":\"z\"}\n",
 		},
 		{"tabs", dataset.TSV, "a\tb\n1,2\t3\n", "2 {\"a\":\"1,2\",\"b\":\"3\"}\n"},
-		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cells, and the header names 2 " +
+		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cell, and the header names 2 " +
 			"columns\n3 {\"a\":\"1\",\"b\":\"2\"}\n! line 4: the row has 3 cells, and the header names 2 columns\n"},
 		{"twice", dataset.CSV, "a, a\n1,2\n", "! line 1: the columns 1 and 2 have the same name, \"a\"\n"},
 		{"no name", dataset.CSV, "a,,b\n1,2,3\n", "! line 1: column 2 has no name\n"},

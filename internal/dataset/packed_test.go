@@ -216,7 +216,7 @@ func TestTablesWithoutAHeaderTakeNamesOfColumns(t *testing.T) {
 		"no rows": {dataset.CSV, "", ""},
 		"other count": {
 			dataset.CSV, "1,2\n1\n1,2,3\n5,6\n",
-			`1 {"a":"1","b":"2"}` + "\n! line 2: the row has 1 cells, and `columns` names 2 columns\n" +
+			`1 {"a":"1","b":"2"}` + "\n! line 2: the row has 1 cell, and `columns` names 2 columns\n" +
 				"! line 3: the row has 3 cells, and `columns` names 2 columns\n" + `4 {"a":"5","b":"6"}` + "\n",
 		},
 		"semicolons": {dataset.CSV, "1;2\n", "! line 1: the cells seem to be separated by something else than ','\n"},

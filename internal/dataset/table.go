@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -131,7 +132,8 @@ func (c *columnNames) otherCount(separator rune, record []string, line int) *Lin
 	if c.given {
 		names = "`columns` names"
 	}
-	return &LineError{line, 0, fmt.Sprintf("the row has %d cells, and %s %d columns", len(record), names, len(c.names)), hint}
+	message := fmt.Sprintf("the row has %s, and %s %s", diag.Count(len(record), "cell"), names, diag.Count(len(c.names), "column"))
+	return &LineError{line, 0, message, hint}
 }
 
 func notUTF8(line, col int) error {
