@@ -76,6 +76,7 @@ func (l *loader) load(root yaml.Node) {
 		m.Key(key).Errorf("make a suite of it: evalrun import promptfoo "+l.File, "this is a promptfoo configuration, not a suite")
 		return
 	}
+	m = m.Corrected(suiteBlock().Names())
 	l.roots = append(l.include(m), m)
 	if v := m.Need("version"); !v.IsZero() && v.Str() != "1" {
 		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
@@ -382,6 +383,7 @@ func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
 	}
 	part = root.Map()
 	checkIncluded(part)
+	part = part.Corrected(partBlock().Names())
 	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
 		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
 	}

@@ -65,6 +65,20 @@ func (n Node) Map(known ...string) Map {
 	return m
 }
 
+// Corrected takes an unknown key, which was reported, for the missing one that it misspells: problems in its value show at once.
+func (m Map) Corrected(known []string) Map {
+	for i, e := range m.entries {
+		near := diag.Nearest(e.Name(), known, 1)
+		if slices.Contains(known, e.Name()) || elsewhere(e.Name(), known) != "" || len(near) == 0 || m.Has(near[0]) {
+			continue
+		}
+		key := *e.Key.resolve()
+		key.Value = near[0]
+		m.entries[i].Key = Node{&key, e.Key.d}
+	}
+	return m
+}
+
 // entries includes merged mappings (`<<`). A key of the mapping itself replaces a merged one.
 func (n Node) entries() []Entry {
 	content := n.resolve().Content
