@@ -46,8 +46,12 @@ func (f *newSuite) Write(path string, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeNew(path, text); err != nil {
+	there, err := writeOnce("suite", path, text)
+	switch {
+	case err != nil:
 		return err
+	case there:
+		return inTheWay(path)
 	}
 	var o session.Options
 	o.Suites, o.Getenv = []string{path}, getenv
@@ -186,56 +190,23 @@ gate:                               # what the exit code says: 0 the gate holds,
   passRate: {min: 0.9}
 `
 
-// writeNew fails when the file exists.
-func writeNew(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return inTheWay(path)
-	}
-	if err != nil {
-		return eval.BadInput("the suite cannot be written: %w", err)
-	}
-	if _, err := f.WriteString(text); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(path))
-	}
-	return f.Close()
-}
-
 // The schema that the first line of a suite names: the file that `evalrun init --schema` writes, or its address.
 const (
 	schemaFile    = "suite.schema.json"
 	schemaAddress = "https://raw.githubusercontent.com/evalrun/evalrun/main/docs/schemas/suite.schema.json"
 )
 
-// writeSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
-func writeSchema(path string) (there bool, err error) {
-	if there, err = writeOnce(path, string(schemaPage("suite"))); err != nil {
-		err = eval.BadInput("the schema for editors cannot be written: %w", err)
-	}
-	return there, err
-}
-
-// writeProject writes a project file next to a suite; there reports that one existed, which stays as it is.
-func writeProject(suite string) (path string, there bool, err error) {
-	path = filepath.Join(filepath.Dir(suite), session.FileName)
-	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
-		yaml.Quote(filepath.Base(suite)) + "\n"
-	if there, err = writeOnce(path, text); err != nil {
-		err = eval.BadInput("the project file cannot be written: %w", err)
-	}
-	return path, there, err
-}
-
-func writeOnce(path, text string) (there bool, err error) {
+// writeOnce writes a file, which what names in messages; there reports that one existed, which stays as it is.
+func writeOnce(what, path, text string) (there bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
 	}
 	if err != nil {
-		return false, err
+		return false, eval.BadInput("the %s cannot be written: %w", what, err)
 	}
 	if _, err := f.WriteString(text); err != nil {
-		return false, errors.Join(err, f.Close())
+		return false, eval.BadInput("the %s cannot be written: %w", what, errors.Join(err, f.Close(), os.Remove(path)))
 	}
 	return false, f.Close()
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
@@ -69,7 +71,7 @@ func (a *app) init(path string, o initOptions) error {
 	p := term.Printer{W: a.out}
 	p.Printf("wrote %s\n", diag.CleanLine(path))
 	if o.Schema {
-		if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
+		if err := a.initSchema(path); err != nil {
 			return err
 		}
 	}
@@ -161,27 +163,27 @@ func (a *app) vendorsByKey() (names []string) {
 
 // initProject writes the project file next to a suite, unless there is one.
 func (a *app) initProject(suite string) error {
-	path, there, err := writeProject(suite)
-	switch {
-	case err != nil:
-		return err
-	case there:
-		_, err = fmt.Fprintf(a.out, "%s stays as it is\n", diag.CleanLine(path))
-	default:
-		_, err = fmt.Fprintf(a.out, "wrote %s: `evalrun run` in its folder runs the suite\n", diag.CleanLine(path))
-	}
-	return err
+	return a.initBeside("project file", filepath.Join(filepath.Dir(suite), session.FileName),
+		"# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - "+yaml.Quote(filepath.Base(suite))+"\n",
+		": `evalrun run` in its folder runs the suite", "")
 }
 
-func (a *app) initSchema(path string) error {
-	there, err := writeSchema(path)
+// initSchema writes the schema for editors next to a suite, unless there is one.
+func (a *app) initSchema(suite string) error {
+	return a.initBeside("schema for editors", filepath.Join(filepath.Dir(suite), schemaFile), string(schemaPage("suite")),
+		", by which editors check and complete the suite", "; `evalrun schema` prints the one of this evalrun")
+}
+
+// initBeside writes a file, which what names in messages, and says so: what it is for, or about the one that is there already.
+func (a *app) initBeside(what, path, text, purpose, already string) error {
+	there, err := writeOnce(what, path, text)
 	switch {
 	case err != nil:
 		return err
 	case there:
-		_, err = fmt.Fprintf(a.out, "%s stays as it is; `evalrun schema` prints the one of this evalrun\n", diag.CleanLine(path))
+		_, err = fmt.Fprintf(a.out, "%s stays as it is%s\n", diag.CleanLine(path), already)
 	default:
-		_, err = fmt.Fprintf(a.out, "wrote %s, by which editors check and complete the suite\n", diag.CleanLine(path))
+		_, err = fmt.Fprintf(a.out, "wrote %s%s\n", diag.CleanLine(path), purpose)
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func TestSchemasAreJSON(t *testing.T) {
 func TestTheSchemaReplacesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), schemaFile)
-	there, err := writeSchema(path)
+	there, err := writeOnce("schema", path, string(schemaPage("suite")))
 	expect.OK(t, err)
 	expect.Same(t, "there before", there, false)
 	text, err := os.ReadFile(path)
@@ -96,12 +96,12 @@ func TestTheSchemaReplacesNoFile(t *testing.T) {
 	expect.Same(t, "text", string(text), string(want))
 
 	expect.OK(t, os.WriteFile(path, []byte("mine"), 0o600))
-	there, err = writeSchema(path)
+	there, err = writeOnce("schema", path, string(schemaPage("suite")))
 	expect.OK(t, err)
 	text, err = os.ReadFile(path)
 	expect.OK(t, err)
 	expect.Same(t, "there, with its text", []any{there, string(text)}, []any{true, "mine"})
-	_, err = writeSchema(filepath.Join(path, "below", "a", "file"))
+	_, err = writeOnce("schema", filepath.Join(path, "below", "a", "file"), "")
 	expect.Same(t, "exit code where it cannot be", eval.CodeOf(err), eval.CodeBadInput)
 }
 
