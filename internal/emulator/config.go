@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -72,38 +73,21 @@ func (e *enum) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// named is the name of a value that clients may send as its number.
+func (e enum) named(numbers map[enum]string) string { return cmp.Or(numbers[e], string(e)) }
+
 func (e enum) category() string {
-	switch e {
-	case "7":
-		return "HARM_CATEGORY_HARASSMENT"
-	case "8":
-		return "HARM_CATEGORY_HATE_SPEECH"
-	case "9":
-		return "HARM_CATEGORY_SEXUALLY_EXPLICIT"
-	case "10":
-		return "HARM_CATEGORY_DANGEROUS_CONTENT"
-	case "11":
-		return "HARM_CATEGORY_CIVIC_INTEGRITY"
-	}
-	return string(e)
+	return e.named(map[enum]string{
+		"7": "HARM_CATEGORY_HARASSMENT", "8": "HARM_CATEGORY_HATE_SPEECH", "9": "HARM_CATEGORY_SEXUALLY_EXPLICIT",
+		"10": "HARM_CATEGORY_DANGEROUS_CONTENT", "11": "HARM_CATEGORY_CIVIC_INTEGRITY",
+	})
 }
 
 func (e enum) threshold() string {
-	switch e {
-	case "0":
-		return "HARM_BLOCK_THRESHOLD_UNSPECIFIED"
-	case "1":
-		return "BLOCK_LOW_AND_ABOVE"
-	case "2":
-		return "BLOCK_MEDIUM_AND_ABOVE"
-	case "3":
-		return "BLOCK_ONLY_HIGH"
-	case "4":
-		return "BLOCK_NONE"
-	case "5":
-		return "OFF"
-	}
-	return string(e)
+	return e.named(map[enum]string{
+		"0": "HARM_BLOCK_THRESHOLD_UNSPECIFIED", "1": "BLOCK_LOW_AND_ABOVE", "2": "BLOCK_MEDIUM_AND_ABOVE", "3": "BLOCK_ONLY_HIGH",
+		"4": "BLOCK_NONE", "5": "OFF",
+	})
 }
 
 var responseTypes = []string{"text/plain", "application/json", "text/x.enum", "application/xml", "application/yaml"}

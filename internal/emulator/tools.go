@@ -36,16 +36,9 @@ const (
 
 // mode returns the name of the mode. Clients may send its number.
 func (r *request) mode() string {
-	switch m := r.ToolConfig.FunctionCallingConfig.Mode; m {
-	case "", "null", "0", "MODE_UNSPECIFIED", "1":
-		return modeAuto
-	case "2":
-		return modeAny
-	case "3":
-		return modeNone
-	default:
-		return string(m)
-	}
+	return r.ToolConfig.FunctionCallingConfig.Mode.named(map[enum]string{
+		"": modeAuto, "null": modeAuto, "0": modeAuto, "MODE_UNSPECIFIED": modeAuto, "1": modeAuto, "2": modeAny, "3": modeNone,
+	})
 }
 
 // allowed returns the functions that an answer may call under ANY: the named ones, or all.
