@@ -109,12 +109,11 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 }
 
 func (a *app) loginBy(o loginOptions) session.LoginOptions {
-	by := session.LoginOptions{
-		Secrets: o.secrets, Redirect: o.redirect, Scopes: o.scopes, Wait: o.Timeout,
-		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
-		Show: func(address string) {
-			fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", diag.CleanLine(address))
-		},
+	by := session.LoginOptions{Secrets: o.secrets, Redirect: o.redirect}
+	by.Scopes, by.Wait = o.scopes, o.Timeout
+	by.Notice = func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) }
+	by.Show = func(address string) {
+		fmt.Fprintf(a.out, "Open this address in a browser and grant access:\n\n%s\n\n", diag.CleanLine(address))
 	}
 	if !o.noBrowser {
 		by.Open = a.browse

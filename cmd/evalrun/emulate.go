@@ -34,7 +34,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.BoolVar(&app, "app", false, "serve a small HTTP application to try things with, instead of the service")
 	fs.StringVar(&o.Listen, "listen", o.Listen, "listen on `ADDRESS`; port 0 takes a free one")
-	fs.StringVar(&o.Script, "script", o.Script, "take the answers from the script `FILE`")
+	fs.StringVar(&o.ScriptFile, "script", o.ScriptFile, "take the answers from the script `FILE`")
 	fs.StringVar(&o.Key, "key", "", "accept this `KEY` only (default: any key); with --app, the bearer token")
 	fs.StringVar(&o.HeaderPrefix, "header-prefix", o.HeaderPrefix, "begin the service's headers with `PREFIX`")
 	fs.Var(flags.Vars(o.Alias), "alias", "give a model another name: `NAME=MODEL` (repeatable)")
@@ -43,7 +43,7 @@ func (a *app) emulateCommand() *cobra.Command {
 		&o.Consent, "consent", o.Consent,
 		"grant OAuth logins by `MODE`: page (a page in the browser), auto or deny",
 	)
-	fs.Var((*flags.Duration)(&o.Lifetime), "token-lifetime", "let OAuth access tokens expire after this long (default 1h)")
+	fs.Var((*flags.Duration)(&o.TokenLifetime), "token-lifetime", "let OAuth access tokens expire after this long (default 1h)")
 	fs.BoolVar(&o.CORS, "cors", false, "let pages of any origin in a browser call the emulator")
 	fs.StringVar(&o.Project, "project", "", "enable the API in the cloud project `ID` only (default all)")
 	return cmd

@@ -10,7 +10,9 @@ import (
 )
 
 func (a *app) ledgerCommand() *cobra.Command {
-	o := session.LedgerService{Listen: "127.0.0.1:0", State: ".evalrun/ledger"}
+	var o session.LedgerService
+	o.Listen, o.State = "127.0.0.1:0", ".evalrun/ledger"
+	o.Notice = func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) }
 	cmd := &cobra.Command{
 		Use: "ledger --config FILE", Short: "Serve limits that several processes share", Args: atMost(0),
 		Long: "Serves a ledger: runs that are started with --ledger URL, on this machine or others, keep the limits of\n" +
@@ -23,7 +25,7 @@ func (a *app) ledgerCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Listen, "listen", o.Listen, "listen on `ADDRESS`; port 0 takes a free one")
-	fs.StringVar(&o.Limits, "config", "", "take the limits of the accounts from the YAML `FILE`")
+	fs.StringVar(&o.LimitsFile, "config", "", "take the limits of the accounts from the YAML `FILE`")
 	fs.StringVar(&o.State, "state", o.State, "keep what was granted in the `FOLDER`")
 	fs.StringVar(&o.Cert, "tls-cert", "", "serve https with the certificate in the `FILE`; beyond this machine it is needed")
 	fs.StringVar(&o.CertKey, "tls-key", "", "`FILE` with the key of the certificate")
@@ -34,7 +36,7 @@ func (a *app) ledgerCommand() *cobra.Command {
 func (a *app) ledger(o session.LedgerService) error {
 	signals, release := a.signals()
 	defer release()
-	server, err := o.Start(a.runs.Dir, a.getenv, func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) })
+	server, err := o.Start(a.runs.Dir, a.getenv)
 	if err != nil {
 		return err
 	}

@@ -83,22 +83,14 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 // AppServer is an App that listens on an address of this machine.
 type AppServer struct {
 	*app
-	URL       string
-	Warning   string // that other machines can reach it; "" when only this one can
-	listening *listening
+	*listening
 }
 
 // Start serves a on addr, such as 127.0.0.1:0.
 func (a *app) Start(addr string) (*AppServer, error) {
-	l, err := listen(a, "the application", addr)
-	if err != nil {
-		return nil, err
-	}
-	return &AppServer{app: a, URL: l.url, Warning: l.warning, listening: l}, nil
+	l, err := listen(a, "the application", addr, a.stop)
+	return &AppServer{a, l}, err
 }
-
-// Close ends the server and all requests, including hanging ones.
-func (s *AppServer) Close() { s.listening.close(s.stop) }
 
 // appReply is the body of an answer. Without its text, it is the last event of a stream.
 type appReply struct {
@@ -236,27 +228,28 @@ func members(next http.HandlerFunc) http.HandlerFunc {
 
 // listening is a handler that is served on an address of this machine.
 type listening struct {
-	url     string
-	warning string
+	URL     string
+	Warning string // that other machines can reach it; "" when only this one can
 	http    *http.Server
+	stop    chan struct{} // is closed to end hanging requests
 	done    chan struct{}
 	once    sync.Once
 }
 
-// listen serves h on addr, to requests for a name of this machine. what names it in messages.
-func listen(h http.Handler, what, addr string) (*listening, error) {
+// listen serves h on addr, to requests for a name of this machine, until stop is closed. what names it in messages.
+func listen(h http.Handler, what, addr string, stop chan struct{}) (*listening, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot listen on %s: %w", what, addr, err)
 	}
 	hosts := wire.NewHosts(addr, listener.Addr())
-	l := &listening{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
+	l := &listening{URL: "http://" + listener.Addr().String(), stop: stop, done: make(chan struct{})}
 	if !hosts.Local {
-		l.warning = "anyone who reaches this address can use " + what + "; without --listen only this machine can"
+		l.Warning = "anyone who reaches this address can use " + what + "; without --listen only this machine can"
 	}
 	l.http = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.Allow(r.Host) {
-			http.Error(w, "this is not a host name of "+what+": use "+l.url+", or name it with --listen", http.StatusMisdirectedRequest)
+			http.Error(w, "this is not a host name of "+what+": use "+l.URL+", or name it with --listen", http.StatusMisdirectedRequest)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -268,9 +261,10 @@ func listen(h http.Handler, what, addr string) (*listening, error) {
 	return l, nil
 }
 
-func (l *listening) close(stop chan struct{}) {
+// Close ends the server and all requests, including hanging ones.
+func (l *listening) Close() {
 	l.once.Do(func() {
-		close(stop)
+		close(l.stop)
 		_ = l.http.Close() // open connections are dropped on purpose
 		<-l.done
 	})

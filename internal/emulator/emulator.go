@@ -406,19 +406,11 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 // Server is an emulator that listens on an address of this machine.
 type Server struct {
 	*Emulator
-	URL       string
-	Warning   string // that other machines can reach it; "" when only this one can
-	listening *listening
+	*listening
 }
 
 // Start serves e on addr, such as 127.0.0.1:0.
 func (e *Emulator) Start(addr string) (*Server, error) {
-	l, err := listen(e, "the emulator", addr)
-	if err != nil {
-		return nil, err
-	}
-	return &Server{Emulator: e, URL: l.url, Warning: l.warning, listening: l}, nil
+	l, err := listen(e, "the emulator", addr, e.stop)
+	return &Server{e, l}, err
 }
-
-// Close ends the server and all requests, including hanging ones.
-func (s *Server) Close() { s.listening.close(s.stop) }

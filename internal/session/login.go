@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +18,9 @@ const LoginWait = oauth.DefaultWait
 
 // LoginOptions configure a login.
 type LoginOptions struct {
-	Secrets  string   // path of the client secrets file
-	Redirect string   // redirect address; "" is the one of the client
-	Scopes   []string // names or identifiers; empty means the retriever's
-	Wait     time.Duration
-
-	Notice func(text string)          // for problems that do not end the login
-	Show   func(address string)       // shows the address to open
-	Open   func(address string) error // opens it; nil leaves that to the user
-	Pasted io.Reader                  // where the user pastes the last address; optional
+	oauth.Login        // Scopes are names or identifiers, the retriever's if empty; NewLogin sets Client and Keep
+	Secrets     string // path of the client secrets file
+	Redirect    string // redirect address; "" is the one of the client
 }
 
 type readyLogin struct {
@@ -62,16 +55,8 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*readyLogin, error) {
 	if err != nil {
 		return nil, eval.Incomplete("%w", err)
 	}
-	return &readyLogin{store: store, oauth: oauth.Login{
-		Client: client,
-		Scopes: scopes,
-		Wait:   o.Wait,
-		Notice: o.Notice,
-		Show:   o.Show,
-		Open:   o.Open,
-		Pasted: o.Pasted,
-		Keep:   store.Keep,
-	}}, nil
+	o.Client, o.Scopes, o.Keep = client, scopes, store.Keep
+	return &readyLogin{store: store, oauth: o.Login}, nil
 }
 
 // LoggedIn is the result of a login.

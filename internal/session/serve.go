@@ -3,7 +3,6 @@ package session
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -16,30 +15,22 @@ import (
 
 // Emulation configures an emulator that runs until it is stopped, for `evalrun emulate`.
 type Emulation struct {
-	Listen       string // port 0 takes a free one
-	Script       string // a path, or eval.DemoScript
-	Key          string // the only API key that is accepted; "" accepts all
-	HeaderPrefix string
-	Alias        map[string]string // further names of models
-	Seed         uint64
-	Consent      string // how the emulator grants OAuth logins
-	Lifetime     time.Duration
-	Project      string // the only project in which the API is enabled; "" enables all
-	CORS         bool   // pages of any origin may call the emulator
+	emulator.Options        // without the script
+	Listen           string // port 0 takes a free one
+	ScriptFile       string // a path, or eval.DemoScript
 }
 
 // NewEmulation returns the defaults: a free local port, the demo script, and a page that grants logins.
 func NewEmulation() Emulation {
-	return Emulation{
-		Listen: "127.0.0.1:0", Script: eval.DemoScript, HeaderPrefix: wire.DefaultHeaderPrefix, Alias: map[string]string{},
-		Consent: emulator.ConsentPage,
-	}
+	options := emulator.Options{HeaderPrefix: wire.DefaultHeaderPrefix, Alias: map[string]string{}, Consent: emulator.ConsentPage}
+	return Emulation{Options: options, Listen: "127.0.0.1:0", ScriptFile: eval.DemoScript}
 }
 
 // Start starts the emulator. The caller closes it.
 func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
-	script, err := readScript(dir, e.Script)
-	if err != nil {
+	options := e.Options
+	var err error
+	if options.Script, err = readScript(dir, e.ScriptFile); err != nil {
 		return nil, err
 	}
 	for alias, model := range e.Alias {
@@ -55,10 +46,7 @@ func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	if consents := []string{emulator.ConsentPage, emulator.ConsentAuto, emulator.ConsentDeny}; !slices.Contains(consents, e.Consent) {
 		return nil, eval.BadInput("--consent is one of %s, not %q", strings.Join(consents, ", "), e.Consent)
 	}
-	server, err := emulator.New(emulator.Options{
-		Script: script, Key: e.Key, HeaderPrefix: e.HeaderPrefix, Alias: e.Alias, Seed: e.Seed,
-		Consent: e.Consent, TokenLifetime: e.Lifetime, Project: e.Project, CORS: e.CORS,
-	}).Start(e.Listen)
+	server, err := emulator.New(options).Start(e.Listen)
 	if err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
@@ -79,30 +67,26 @@ const maxLimits = 64 << 20
 
 // LedgerService configures a ledger that a team shares.
 type LedgerService struct {
-	Listen  string // port 0 takes a free one
-	Limits  string // a path
-	State   string // the folder in which the ledger keeps its file
-	Cert    string // paths of the TLS certificate and its key
-	CertKey string
+	ledger.Config        // without the limits and the token
+	LimitsFile    string // a path
 }
 
 // Start serves the ledger. The caller closes it. Problems of the limits are a *session.BadFiles.
-func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice func(string)) (*ledger.Server, error) {
-	if o.Limits == "" {
+func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string) (*ledger.Server, error) {
+	if o.LimitsFile == "" {
 		return nil, eval.BadInput("--config FILE is missing: it has the limits of the accounts; see `evalrun help ledger`")
 	}
-	src, err := files.ReadInput(dir.Join(o.Limits), maxLimits)
+	src, err := files.ReadInput(dir.Join(o.LimitsFile), maxLimits)
 	if err != nil {
 		return nil, eval.BadInput("the limits cannot be read: %w", err)
 	}
 	f := &Files{}
-	f.Keep(o.Limits, src)
-	limits := ledger.ReadLimits(o.Limits, src, &f.Diags)
+	f.Keep(o.LimitsFile, src)
+	config := o.Config
+	config.Limits = ledger.ReadLimits(o.LimitsFile, src, &f.Diags)
 	if f.Diags.HasErrors() {
 		return nil, &BadFiles{Files: f}
 	}
-	return ledger.Start(ledger.Config{
-		Listen: o.Listen, Limits: limits, State: dir.Join(o.State), Token: strings.TrimSpace(getenv("EVALRUN_LEDGER_TOKEN")),
-		Cert: o.Cert, CertKey: o.CertKey, Notice: notice,
-	})
+	config.State, config.Token = dir.Join(o.State), strings.TrimSpace(getenv("EVALRUN_LEDGER_TOKEN"))
+	return ledger.Start(config)
 }

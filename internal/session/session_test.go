@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/oauth"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -99,8 +100,10 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error
 	t.Helper()
 	service := &eval.RunService{AuthScopeBase: scopeBase, Project: "own"}
 	l, err := NewLogin(service, LoginOptions{
-		Secrets: s.secrets(t, revoke), Scopes: []string{"retriever", scopeCloudPlatform}, Wait: time.Minute, Open: consent(answer),
-		Show: func(string) {}, Notice: func(string) {},
+		Secrets: s.secrets(t, revoke), Login: oauth.Login{
+			Scopes: []string{"retriever", scopeCloudPlatform}, Wait: time.Minute, Open: consent(answer),
+			Show: func(string) {}, Notice: func(string) {},
+		},
 	})
 	expect.OK(t, err)
 	return l.Run(context.Background())
@@ -209,7 +212,7 @@ func TestALoginThatCannotBeginIsBadInput(t *testing.T) {
 	for name, o := range map[string]LoginOptions{
 		"no file":         {Secrets: filepath.Join(t.TempDir(), "gone.json")},
 		"a bad redirect":  {Secrets: good, Redirect: "https://example.com/callback"},
-		"unknown scope":   {Secrets: good, Scopes: []string{"retreiver"}},
+		"unknown scope":   {Secrets: good, Login: oauth.Login{Scopes: []string{"retreiver"}}},
 		"no scope prefix": {Secrets: good},
 	} {
 		_, err := NewLogin(&eval.RunService{}, o)
