@@ -167,11 +167,6 @@ func (h *httpClient) call(ctx context.Context, call *eval.Call, login map[string
 	if err != nil {
 		return nil, h.byToken(unshownError(err, hidden))
 	}
-	for i := range resp.Candidates {
-		if raw := resp.Candidates[i].Raw; len(given) > 0 && raw != nil {
-			resp.Candidates[i].Raw = json.RawMessage(hidden.OutOfAnswer(raw))
-		}
-	}
 	return unshown(resp, hidden), nil
 }
 

@@ -178,25 +178,38 @@ func (s *Secrets) OutOfAnswer(data []byte) []byte {
 	return data
 }
 
-// OutOfCandidate masks secrets in a candidate that was joined from pieces: a key may be split across them.
-func (s *Secrets) OutOfCandidate(one *eval.Candidate) {
-	one.Text = s.OutOfText(one.Text)
+// OutOfCandidate masks secrets in a candidate that was joined from pieces, since a key may be split across them, and reports whether
+// there was one in its texts.
+func (s *Secrets) OutOfCandidate(one *eval.Candidate) (found bool) {
+	mask := func(texts ...*string) {
+		for _, text := range texts {
+			clean := s.OutOfText(*text)
+			found = found || clean != *text
+			*text = clean
+		}
+	}
+	mask(&one.Text, &one.FinishReason, &one.VendorReason)
 	for i := range one.Pieces {
 		switch p := one.Pieces[i].(type) {
 		case eval.TextPiece:
-			one.Pieces[i] = eval.TextPiece{Text: s.OutOfText(p.Text)}
+			mask(&p.Text)
+			one.Pieces[i] = p
 		case eval.ReasoningPiece:
-			one.Pieces[i] = eval.ReasoningPiece{Reasoning: s.OutOfText(p.Reasoning)}
+			mask(&p.Reasoning)
+			one.Pieces[i] = p
 		case eval.CallPiece:
+			mask(&p.Call.ID, &p.Call.Name)
 			if p.Call.Args != nil {
 				p.Call.Args = s.OutOfAnswer(p.Call.Args)
 			}
-		case eval.OtherPiece: // it came whole, and was masked then
+		case eval.OtherPiece:
+			one.Pieces[i] = eval.OtherPiece{Other: s.OutOfAnswer(p.Other)}
 		}
 	}
 	if one.Raw != nil {
 		one.Raw = s.OutOfAnswer(one.Raw)
 	}
+	return found
 }
 
 // plainEscapes writes the escapes of printable ASCII in their shortest form. The JSON means the same.
