@@ -282,7 +282,7 @@ func trendValue(metric string, v float64) string {
 }
 
 // boundsOf is the interval of a value and its n; latency and tokens have only n.
-func boundsOf(metric string, p *history.PointRecord) string {
+func boundsOf(metric string, p *history.Point) string {
 	switch {
 	case p.Interval == nil:
 		return fmt.Sprintf("n=%d", p.N)
@@ -303,7 +303,7 @@ func scaleOf(c *history.ArmTrend) string {
 }
 
 // endsOf are the least and the greatest of the values.
-func endsOf(points []history.PointRecord) (least, greatest float64) {
+func endsOf(points []history.Point) (least, greatest float64) {
 	least, greatest = points[0].Value, points[0].Value
 	for i := range points {
 		least, greatest = min(least, points[i].Value), max(greatest, points[i].Value)
@@ -316,7 +316,7 @@ var blocks = []rune("▁▂▃▄▅▆▇█")
 
 // sparkline draws a trend between its minimum and maximum in at most room characters. It averages neighbours when
 // there are more points.
-func sparkline(points []history.PointRecord, room int) string {
+func sparkline(points []history.Point, room int) string {
 	n := min(len(points), room)
 	values := make([]float64, n)
 	for i := range values {

@@ -42,7 +42,7 @@ func TestHistoryFitsItsTerminal(t *testing.T) {
 			for _, metric := range []string{"pass", "latency", "tokens", name} {
 				c := history.ArmTrend{Suite: name, Arm: name, Case: caseName, Metric: metric}
 				for i := range 365 {
-					p := history.PointRecord{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
+					p := history.Point{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
 					if metric != "latency" {
 						p.Interval = &[2]float64{0.123456, 1}
 					}
@@ -78,9 +78,9 @@ func TestSparklineScalesFromLeastToMost(t *testing.T) {
 		"▁█":       {-1, 1},
 		"▁▃▆█":     {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4},
 	} {
-		var points []history.PointRecord
+		var points []history.Point
 		for _, v := range values {
-			points = append(points, history.PointRecord{Value: v})
+			points = append(points, history.Point{Value: v})
 		}
 		room := 8
 		if len(values) > 8 {
@@ -134,7 +134,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	for i := range maxTrends + 3 {
 		h.Trends = append(
 			h.Trends,
-			history.ArmTrend{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.PointRecord{{Value: 1}}},
+			history.ArmTrend{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.Point{{Value: 1}}},
 		)
 	}
 	drawn := historyDrawn(h, 100)

@@ -369,13 +369,9 @@ func (h *historyReport) trends(arm armName, caseName string, metrics []string) e
 		if len(points) == 0 {
 			continue
 		}
-		c := history.ArmTrend{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
-		for _, p := range points {
-			c.Points = append(c.Points, history.PointRecord{
-				Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N, Interval: p.Interval,
-			})
-		}
-		h.Trends = append(h.Trends, c)
+		h.Trends = append(h.Trends, history.ArmTrend{
+			Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9, Points: points,
+		})
 	}
 	return nil
 }
@@ -393,7 +389,7 @@ func (h *historyReport) ofRuns(points []history.Point) []history.Point {
 		return points
 	}
 	return slices.DeleteFunc(points, func(p history.Point) bool {
-		return !slices.ContainsFunc(h.Runs, func(r history.RunRecord) bool { return r.ID == p.RunID })
+		return !slices.ContainsFunc(h.Runs, func(r history.RunRecord) bool { return r.ID == p.Run })
 	})
 }
 

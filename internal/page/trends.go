@@ -36,14 +36,9 @@ type shownDrift struct {
 
 // trendPoint is the value of a metric in one run.
 type trendPoint struct {
-	Run       string      `json:"run"`
-	Key       string      `json:"key,omitempty"` // of the run, if it is in the list
-	StartedAt string      `json:"startedAt"`
-	Commit    string      `json:"commit,omitempty"`
-	Emulator  bool        `json:"emulator"`
-	Value     float64     `json:"value"`
-	N         int         `json:"n"`
-	Interval  *[2]float64 `json:"interval"`
+	history.Point
+	Key    string `json:"key,omitempty"` // of the run, if it is in the list
+	Commit string `json:"commit,omitempty"`
 }
 
 // trendPage collects the trends of all metrics.
@@ -211,10 +206,7 @@ func (t *trendPage) add(c *Trend, points []history.Point) {
 		t.trends = append(t.trends, c)
 	}
 	for _, p := range points {
-		c.Points = append(c.Points, trendPoint{
-			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator,
-			Value: p.Value, N: p.N, Interval: p.Interval,
-		})
+		c.Points = append(c.Points, trendPoint{p, t.keys[p.Run], t.commits[p.Run]})
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Store) inCells(found []trendPoint, q *Query, named string, isNamed bool
 		return q.Limit <= 0 || len(found) < 2*q.Limit // both kinds of runs may have up to q.Limit
 	})
 	slices.SortStableFunc(found, func(a, b trendPoint) int {
-		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.RunID, a.RunID))
+		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.Run, a.Run))
 	})
 	if q.Limit > 0 {
 		found = found[:min(len(found), q.Limit)]
@@ -69,10 +69,10 @@ func (s *Store) runsWith(q *Query, yield func(trendPoint, []storedSums) bool) er
 	for rows.Next() {
 		var p trendPoint
 		var data []byte
-		if err := rows.Scan(&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &data); err != nil {
+		if err := rows.Scan(&p.Run, &p.StartedAt, &p.Emulator, &p.started, &data); err != nil {
 			return err
 		}
-		if p.RunID != last.RunID {
+		if p.Run != last.Run {
 			if len(cells) > 0 && !yield(last, cells) {
 				return nil
 			}

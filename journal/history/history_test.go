@@ -225,7 +225,7 @@ func checkTrends(t *testing.T, s *Store) {
 		{"case 0", "closeness", 0.625, 2, true},
 	} {
 		points := trend(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.caseName, Metric: c.metric})
-		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator {
+		if len(points) != 2 || points[0].Run != "run-0001" || !points[0].Emulator {
 			t.Fatalf("%+v: %+v, want 2 points, the first of run-0001 with the emulator", c, points)
 		}
 		p := points[1]
@@ -255,7 +255,7 @@ func checkPoints(t *testing.T, s *Store) {
 		c.query.Suite, c.query.Arm = "suite", "pro/ask"
 		var got []string
 		for _, p := range trend(t, s, c.query) {
-			got = append(got, p.RunID)
+			got = append(got, p.Run)
 		}
 		expect.Same(t, what, got, c.want)
 	}

@@ -47,15 +47,15 @@ type Query struct {
 
 // Point is the value of a metric in one run.
 type Point struct {
-	RunID     string
-	StartedAt string
-	Emulator  bool // answers came from evalrun's emulator
-	Value     float64
+	Run       string  `json:"run"` // its id
+	StartedAt string  `json:"startedAt"`
+	Emulator  bool    `json:"emulator"` // answers came from evalrun's emulator
+	Value     float64 `json:"value"`
 	// N is the number of units: Value is their mean. They are cases, or trials for a single case. For
 	// latency and tokens they are always trials.
-	N int
+	N int `json:"n"`
 	// Interval is Wilson's 90 % interval, as in reports. Pass rates, shares of errors and named scorers have one.
-	Interval *[2]float64
+	Interval *[2]float64 `json:"interval"`
 }
 
 // Trend returns a metric in each run that has it, the newest last. It skips shards, because they are
@@ -72,7 +72,7 @@ func (s *Store) Trend(q Query) ([]Point, error) {
 	found, err := collect(s, func(rows *sql.Rows, p *trendPoint) error {
 		var c trendRow
 		err := rows.Scan(
-			&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &c.Counts.Pass, &c.Counts.Fail, &c.Counts.Error, &c.LatencyMs,
+			&p.Run, &p.StartedAt, &p.Emulator, &p.started, &c.Counts.Pass, &c.Counts.Fail, &c.Counts.Error, &c.LatencyMs,
 			&c.Tokens.Total, &c.Metered, &c.value.Total, &c.value.N, &c.units,
 		)
 		if err == nil {
@@ -180,20 +180,10 @@ type Excerpt struct {
 
 // ArmTrend is the trend of a metric, of an arm or of a case on it.
 type ArmTrend struct {
-	Suite  string        `json:"suite"`
-	Arm    string        `json:"arm"`
-	Case   string        `json:"case,omitempty"`
-	Metric string        `json:"metric"`
-	Level  float64       `json:"level"` // of the intervals
-	Points []PointRecord `json:"points"`
-}
-
-// PointRecord is the JSON of a Point.
-type PointRecord struct {
-	Run       string      `json:"run"`
-	StartedAt string      `json:"startedAt"`
-	Emulator  bool        `json:"emulator"`
-	Value     float64     `json:"value"`
-	N         int         `json:"n"`
-	Interval  *[2]float64 `json:"interval"`
+	Suite  string  `json:"suite"`
+	Arm    string  `json:"arm"`
+	Case   string  `json:"case,omitempty"`
+	Metric string  `json:"metric"`
+	Level  float64 `json:"level"` // of the intervals
+	Points []Point `json:"points"`
 }
