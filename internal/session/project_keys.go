@@ -50,27 +50,14 @@ func chosenPerRun() []string {
 
 func ownSettings() []keyReader {
 	return []keyReader{
-		{
-			yaml.Key{
-				Name: suitesKey, Is: yaml.OneOrMore(yaml.Text),
-				Doc: "Globs of the suites of the project, relative to this file. One that begins with `!` leaves files out.",
-			},
-			func(f *projectFile, n yaml.Node) { f.globs(n) },
-		},
-		{
-			yaml.Key{
-				Name: "services", Is: servicesShape,
-				Doc: "Services by name, for suites that name one which they do not have themselves.",
-			},
-			func(f *projectFile, n yaml.Node) { f.Services = n },
-		},
-		{
-			yaml.Key{
-				Name: "labels", Is: yaml.Either(yaml.OneOrMore(yaml.Text), yaml.MapShape(yaml.Text)),
-				Doc: "Labels of every run: words, KEY=VALUE, or a mapping.",
-			},
-			func(f *projectFile, n yaml.Node) { f.labels(n) },
-		},
+		key(suitesKey, yaml.OneOrMore(yaml.Text),
+			"Globs of the suites of the project, relative to this file. One that begins with `!` leaves files out.",
+			func(f *projectFile, n yaml.Node) { f.globs(n) }),
+		key("services", servicesShape, "Services by name, for suites that name one which they do not have themselves.",
+			func(f *projectFile, n yaml.Node) { f.Services = n }),
+		key("labels", yaml.Either(yaml.OneOrMore(yaml.Text), yaml.MapShape(yaml.Text)),
+			"Labels of every run: words, KEY=VALUE, or a mapping.",
+			func(f *projectFile, n yaml.Node) { f.labels(n) }),
 	}
 }
 
@@ -80,11 +67,15 @@ func servicesShape(templates bool) yaml.Schema {
 	return keys["services"].(yaml.Schema)
 }
 
+func key(name string, is yaml.Shape, doc string, read func(f *projectFile, n yaml.Node)) keyReader {
+	return keyReader{yaml.Key{Name: name, Is: is, Doc: doc}, read}
+}
+
 // word reads one of a few words.
 func word[T ~string](name string, words []string, doc string, at func(*eval.Options) *T) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Word(words...), Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Word(words...), doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = T(n.Word(words...))
-	}}
+	})
 }
 
 func serviceSettings() []keyReader {
@@ -117,23 +108,15 @@ func limitSettings() []keyReader {
 			func(o *eval.Options) *int { return &o.BudgetTokens }),
 		whole("budgetCalls", math.MaxInt32, "Calls to make at most, retries included.",
 			func(o *eval.Options) *int { return &o.BudgetCalls }),
-		{
-			yaml.Key{
-				Name: "budgetMoney", Is: yaml.Number(1e-9, math.MaxInt32),
-				Doc: "Money to spend at most, by the price list.",
-			},
-			func(f *projectFile, n yaml.Node) { f.Defaults.BudgetMoney = n.Float(1e-9, math.MaxInt32) },
-		},
+		key("budgetMoney", yaml.Number(1e-9, math.MaxInt32), "Money to spend at most, by the price list.",
+			func(f *projectFile, n yaml.Node) { f.Defaults.BudgetMoney = n.Float(1e-9, math.MaxInt32) }),
 		period("budgetTime", "Stop sending requests after this long.",
 			func(o *eval.Options) *time.Duration { return &o.BudgetTime }),
-		{
-			yaml.Key{Name: "prices", Is: yaml.Text, Doc: "A price list, a YAML file below the folder of this file."},
-			func(f *projectFile, n yaml.Node) {
-				if name := n.Str(); f.path(n, name) != "" {
-					f.Defaults.Prices = filepath.Join(f.dir(), filepath.FromSlash(name))
-				}
-			},
-		},
+		key("prices", yaml.Text, "A price list, a YAML file below the folder of this file.", func(f *projectFile, n yaml.Node) {
+			if name := n.Str(); f.path(n, name) != "" {
+				f.Defaults.Prices = filepath.Join(f.dir(), filepath.FromSlash(name))
+			}
+		}),
 		whole("attempts", suite.MaxAttempts, "Attempts per call at most.", func(o *eval.Options) *int { return &o.Attempts }),
 		period("timeout", "Time of one attempt.", func(o *eval.Options) *time.Duration { return &o.Timeout }),
 		whole("repeats", suite.MaxRepeats, "Run each case this often.", func(o *eval.Options) *int { return &o.Repeats }),
@@ -143,19 +126,15 @@ func limitSettings() []keyReader {
 func gateSettings() []keyReader {
 	outcomes := []eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}
 	return []keyReader{
-		{
-			yaml.Key{
-				Name: "minPassRate", Is: yaml.Either(yaml.Number(0, 1), yaml.PassRateBlock(suite.MaxAlpha).Shape()),
-				Doc: "The least pass rate of each arm, or a rule as `passRate` of a suite's gate.",
-			},
+		key("minPassRate", yaml.Either(yaml.Number(0, 1), yaml.PassRateBlock(suite.MaxAlpha).Shape()),
+			"The least pass rate of each arm, or a rule as `passRate` of a suite's gate.",
 			func(f *projectFile, n yaml.Node) {
 				if n.IsMapping() {
 					f.Defaults.MinPassRate, f.Defaults.PassRateBound = yaml.PassRate(n, errorRate)
 				} else {
 					f.Defaults.MinPassRate = new(n.Float(0, 1))
 				}
-			},
-		},
+			}),
 		share("maxErrors", "The largest share of errors.", func(o *eval.Options) **float64 { return &o.MaxErrors }),
 		share("maxBlocked", "The largest share of blocked answers.",
 			func(o *eval.Options) **float64 { return &o.MaxBlocked }),
@@ -164,26 +143,17 @@ func gateSettings() []keyReader {
 				return unless(!strings.ContainsAny(v, `/\`) || strings.Contains(v, ":"), v,
 					"is a path; only the name of a baseline goes here")
 			}),
-		{
-			yaml.Key{Name: "margin", Is: yaml.Number(0, 1), Doc: "How much lower a rate may be and still count as not worse."},
-			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Margin = between(n, 1) },
-		},
-		{
-			yaml.Key{Name: "alpha", Is: yaml.Number(0, suite.MaxAlpha), Doc: "One-sided error rate of a verdict."},
-			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Alpha = errorRate(n) },
-		},
-		{
-			yaml.Key{Name: "onInconclusive", Is: yaml.WordShape(outcomes...), Doc: "What an inconclusive verdict does."},
-			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.OnInconclusive = yaml.WordOf(n, outcomes...) },
-		},
+		key("margin", yaml.Number(0, 1), "How much lower a rate may be and still count as not worse.",
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Margin = between(n, 1) }),
+		key("alpha", yaml.Number(0, suite.MaxAlpha), "One-sided error rate of a verdict.",
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Alpha = errorRate(n) }),
+		key("onInconclusive", yaml.WordShape(outcomes...), "What an inconclusive verdict does.",
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.OnInconclusive = yaml.WordOf(n, outcomes...) }),
 		share("minPaired", "The least share of the baseline's cases that must be compared.",
 			func(o *eval.Options) **float64 { return &o.Rule.MinPaired }),
 		texts("allowRemoved", "Globs of suites or arms that only the baseline may have.",
 			func(o *eval.Options) *[]string { return &o.Rule.AllowRemoved }),
-		{
-			yaml.Key{
-				Name: "metric", Is: yaml.OneOrMore(yaml.Text), Doc: "NAME or NAME=MARGIN: metrics that must not get worse.",
-			},
+		key("metric", yaml.OneOrMore(yaml.Text), "NAME or NAME=MARGIN: metrics that must not get worse.",
 			func(f *projectFile, n yaml.Node) {
 				f.Defaults.Rule.Metrics = n.Strings()
 				for _, item := range n.Items() {
@@ -191,25 +161,17 @@ func gateSettings() []keyReader {
 						item.Errorf("such as pass=0.05", "%s", err)
 					}
 				}
-			},
-		},
-		{
-			yaml.Key{Name: "stopEarly", Is: yaml.Bool, Doc: "Whether to stop when the verdict is known."},
-			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.StopEarly = n.Bool() },
-		},
+			}),
+		key("stopEarly", yaml.Bool, "Whether to stop when the verdict is known.",
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.StopEarly = n.Bool() }),
 	}
 }
 
 // flagSettings are the defaults of flags that suites have no key for.
 func flagSettings() []keyReader {
 	return []keyReader{
-		{
-			yaml.Key{
-				Name: "report", Is: yaml.OneOrMore(yaml.Text),
-				Doc: "FORMAT or FORMAT=PATH: reports of every run, where -o gives none.",
-			},
-			func(f *projectFile, n yaml.Node) { f.reports(n) },
-		},
+		key("report", yaml.OneOrMore(yaml.Text), "FORMAT or FORMAT=PATH: reports of every run, where -o gives none.",
+			func(f *projectFile, n yaml.Node) { f.reports(n) }),
 		folder("out", "out", "The run directory; `{id}` in it becomes the id of the run."),
 		folder("record", "record", "The folder in which answers are recorded."),
 		folder("replay", "replay", "The folder of recorded answers to use instead of the service."),
@@ -221,26 +183,19 @@ func flagSettings() []keyReader {
 		toggle("allowEmpty", "allow-empty", "Whether an empty selection is accepted."),
 		toggle("quiet", "quiet", "Whether to print errors and failed verdicts only."),
 		toggle("verbose", "verbose", "Whether to report each trial and each retry."),
-		{
-			yaml.Key{
-				Name: "race", Is: yaml.Either(yaml.Bool, yaml.Text),
-				Doc: "Whether arms that cannot be the best are sent no more cases, or the metric that decides.",
-			},
-			func(f *projectFile, n yaml.Node) { f.flag("race", n.Str()) },
-		},
+		key("race", yaml.Either(yaml.Bool, yaml.Text),
+			"Whether arms that cannot be the best are sent no more cases, or the metric that decides.",
+			func(f *projectFile, n yaml.Node) { f.flag("race", n.Str()) }),
 		toggle("failFast", "fail-fast", "Whether to stop after the first failed trial."),
 		number("maxFailures", "max-failures", 1, "Stop after this many failed trials."),
 		number("seed", "seed", 0, "The seed of --sample."),
-		{
-			yaml.Key{Name: "name", Is: yaml.Text, Doc: "The name of runs."},
-			func(f *projectFile, n yaml.Node) {
-				name := n.Str()
-				if err := CheckName(name); err != nil {
-					n.Errorf("", "%s", err)
-				}
-				f.flag("name", name)
-			},
-		},
+		key("name", yaml.Text, "The name of runs.", func(f *projectFile, n yaml.Node) {
+			name := n.Str()
+			if err := CheckName(name); err != nil {
+				n.Errorf("", "%s", err)
+			}
+			f.flag("name", name)
+		}),
 	}
 }
 
@@ -256,7 +211,7 @@ func unless(good bool, value, problem string) string {
 func checked(name string, is yaml.Shape, doc string, set func(*eval.Options, string),
 	problem func(string) string,
 ) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: is, Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, is, doc, func(f *projectFile, n yaml.Node) {
 		v := n.Str()
 		switch what := problem(v); {
 		case what == "" || v == "":
@@ -268,31 +223,31 @@ func checked(name string, is yaml.Shape, doc string, set func(*eval.Options, str
 			n.Errorf("", "%s", what)
 		}
 		set(&f.Defaults, v)
-	}}
+	})
 }
 
 func whole(name string, most int, doc string, at func(*eval.Options) *int) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Int(1, most), Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Int(1, most), doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Int(1, most)
-	}}
+	})
 }
 
 func period(name, doc string, at func(*eval.Options) *time.Duration) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Duration, Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Duration, doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Duration()
-	}}
+	})
 }
 
 func share(name, doc string, at func(*eval.Options) **float64) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Number(0, 1), Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Number(0, 1), doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = new(n.Float(0, 1))
-	}}
+	})
 }
 
 func texts(name, doc string, at func(*eval.Options) *[]string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.OneOrMore(yaml.Text), Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.OneOrMore(yaml.Text), doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Strings()
-	}}
+	})
 }
 
 // between reads a number between 0 and most; most itself is allowed, unless it is 1.
@@ -317,22 +272,19 @@ func (f *projectFile) flag(name string, values ...string) {
 }
 
 func folder(name, flag, doc string) keyReader {
-	return keyReader{
-		yaml.Key{Name: name, Is: yaml.Text, Doc: doc},
-		func(f *projectFile, n yaml.Node) { f.flag(flag, f.path(n, n.Str())) },
-	}
+	return key(name, yaml.Text, doc, func(f *projectFile, n yaml.Node) { f.flag(flag, f.path(n, n.Str())) })
 }
 
 func toggle(name, flag, doc string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Bool, Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Bool, doc, func(f *projectFile, n yaml.Node) {
 		f.flag(flag, strconv.FormatBool(n.Bool()))
-	}}
+	})
 }
 
 func number(name, flag string, least int, doc string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Int(least, math.MaxInt32), Doc: doc}, func(f *projectFile, n yaml.Node) {
+	return key(name, yaml.Int(least, math.MaxInt32), doc, func(f *projectFile, n yaml.Node) {
 		f.flag(flag, strconv.Itoa(n.Int(least, math.MaxInt32)))
-	}}
+	})
 }
 
 func (f *projectFile) reports(n yaml.Node) {
