@@ -11,34 +11,29 @@ import (
 // Overlay looks for each file in several file systems. The first one with the file counts.
 type Overlay []fs.FS
 
-// Open opens a file in the first file system that has it.
-func (o Overlay) Open(name string) (file fs.File, err error) {
+// firstOf is what the first file system gives that has the file.
+func firstOf[T any](o Overlay, get func(layer fs.FS) (T, error)) (out T, err error) {
 	for _, layer := range o {
-		if file, err = layer.Open(name); !errors.Is(err, fs.ErrNotExist) {
+		if out, err = get(layer); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	return file, err
+	return out, err
+}
+
+// Open opens a file in the first file system that has it.
+func (o Overlay) Open(name string) (fs.File, error) {
+	return firstOf(o, func(layer fs.FS) (fs.File, error) { return layer.Open(name) })
 }
 
 // Stat implements fs.StatFS.
-func (o Overlay) Stat(name string) (info fs.FileInfo, err error) {
-	for _, layer := range o {
-		if info, err = fs.Stat(layer, name); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return info, err
+func (o Overlay) Stat(name string) (fs.FileInfo, error) {
+	return firstOf(o, func(layer fs.FS) (fs.FileInfo, error) { return fs.Stat(layer, name) })
 }
 
 // Lstat implements fs.ReadLinkFS.
-func (o Overlay) Lstat(name string) (info fs.FileInfo, err error) {
-	for _, layer := range o {
-		if info, err = fs.Lstat(layer, name); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return info, err
+func (o Overlay) Lstat(name string) (fs.FileInfo, error) {
+	return firstOf(o, func(layer fs.FS) (fs.FileInfo, error) { return fs.Lstat(layer, name) })
 }
 
 // ReadLink implements fs.ReadLinkFS.
