@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-
-	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxNesting bounds the depth of structured answers.
@@ -27,18 +25,6 @@ func pointer(path []string) string {
 		out += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 	}
 	return visibleText(out)
-}
-
-func wordShape[T ~string](words []T) yaml.Shape { return yaml.Word(plainWords(words)...) }
-
-func readWord[T ~string](n yaml.Node, words []T) T { return T(n.Word(plainWords(words)...)) }
-
-func plainWords[T ~string](words []T) []string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = string(word)
-	}
-	return out
 }
 
 // compiled compiles a pattern when it is first used, because a run uses few kinds.

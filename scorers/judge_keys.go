@@ -12,7 +12,7 @@ var judgeKeys = sync.OnceValue(func() yaml.Block {
 		{Name: "judge", Is: yaml.Text, Doc: "The judge to use, where the suite has several."},
 		{Name: "panel", Is: yaml.Filled(yaml.Text), Doc: "Several judges, instead of one."},
 		{
-			Name: "combine", Is: wordShape(panelRules()),
+			Name: "combine", Is: yaml.WordShape(panelRules()...),
 			Doc: "What a panel comes to: the majority (default for choices) or the mean (default for numbers).",
 		},
 		{Name: "repeats", Is: yaml.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},

@@ -21,7 +21,7 @@ func panelRules() []panelRule { return []panelRule{byMajority, byMean} }
 
 func (j *judgeScorer) readCombine(m yaml.Map) {
 	n := m.Get("combine")
-	j.combine = readWord(n, panelRules())
+	j.combine = yaml.WordOf(n, panelRules()...)
 	if !n.IsZero() && !m.Has("panel") {
 		m.Key("combine").Errorf("name several judges by `panel`, or leave it out", "`combine` is for a panel")
 	}

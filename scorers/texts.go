@@ -20,7 +20,7 @@ var textKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
 		{Name: "ignoreCase", Is: yaml.Bool, Doc: "Full Unicode case folding of both sides."},
 		{Name: "trim", Is: yaml.Bool, Doc: "White space around the answer does not matter."},
-		{Name: "normalize", Is: wordShape(unicodeForms()), Doc: "The Unicode form of both sides; nfc when not given."},
+		{Name: "normalize", Is: yaml.WordShape(unicodeForms()...), Doc: "The Unicode form of both sides; nfc when not given."},
 	}}
 })
 
@@ -49,7 +49,7 @@ type fold struct {
 func (a args) fold() fold {
 	return fold{
 		ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(),
-		normalize: cmp.Or(readWord(a.option("normalize"), unicodeForms()), formNFC),
+		normalize: cmp.Or(yaml.WordOf(a.option("normalize"), unicodeForms()...), formNFC),
 	}
 }
 
@@ -134,12 +134,7 @@ func textOf(n yaml.Node) string {
 
 // onText makes a scorer of the candidate's text. An answer without text always fails.
 func onText(f fold, score func(got, folded string) Finding) AnswerScorer {
-	return Func(func(a *Answer) Finding {
-		if missing, ok := noText(a); ok {
-			return missing
-		}
-		return score(a.Candidate.Text, f.text(a.Candidate.Text))
-	})
+	return OnText(func(got string) Finding { return score(got, f.text(got)) })
 }
 
 func noText(a *Answer) (Finding, bool) {

@@ -63,8 +63,8 @@ var toolCallsKeys = sync.OnceValue(func() yaml.Block {
 		Need: []string{"calls"},
 		Keys: []yaml.Key{
 			{Name: "calls", Is: yaml.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
-			{Name: "mode", Is: wordShape(callModes()), Doc: "How the calls are compared with those listed; exact when not given."},
-			{Name: "args", Is: wordShape(argModes()), Doc: "How arguments are compared; exact when not given."},
+			{Name: "mode", Is: yaml.WordShape(callModes()...), Doc: "How the calls are compared with those listed; exact when not given."},
+			{Name: "args", Is: yaml.WordShape(argModes()...), Doc: "How arguments are compared; exact when not given."},
 		},
 	}
 })
@@ -99,7 +99,7 @@ func compileToolCalls(a args) AnswerScorer {
 		return nil
 	}
 	c := toolCallsScorer{
-		mode: cmp.Or(readWord(m.Get("mode"), callModes()), callsExact), args: cmp.Or(readWord(m.Get("args"), argModes()), argsExact),
+		mode: cmp.Or(yaml.WordOf(m.Get("mode"), callModes()...), callsExact), args: cmp.Or(yaml.WordOf(m.Get("args"), argModes()...), argsExact),
 	}
 	c.read(m.Need("calls"), a.needs)
 	return c

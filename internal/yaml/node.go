@@ -168,13 +168,7 @@ func (n Node) Str() string {
 func (n Node) Written() string { return n.resolve().Value }
 
 // WordOf is Node.Word with constants of a type.
-func WordOf[T ~string](n Node, known ...T) T {
-	words := make([]string, len(known))
-	for i, one := range known {
-		words[i] = string(one)
-	}
-	return T(n.Word(words...))
-}
+func WordOf[T ~string](n Node, known ...T) T { return T(n.Word(plain(known)...)) }
 
 // Word is a text that must be one of the known words.
 func (n Node) Word(known ...string) string {

@@ -126,12 +126,14 @@ func Suggesting(words ...string) Shape {
 }
 
 // WordShape is Word with constants of a type.
-func WordShape[T ~string](known ...T) Shape {
+func WordShape[T ~string](known ...T) Shape { return Word(plain(known)...) }
+
+func plain[T ~string](known []T) []string {
 	words := make([]string, len(known))
 	for i, one := range known {
 		words[i] = string(one)
 	}
-	return Word(words...)
+	return words
 }
 
 // Word is one of some words. Words that YAML takes for numbers need no quotes.
