@@ -31,10 +31,10 @@ func (s *Session) openBatches(lines map[string]any) error {
 		}
 		services[name] = &flow.BatchService{Batcher: batcher, Peer: runner.Served(name), Caller: s.callerOf(name)}
 	}
-	if _, live := s.Settings.Source.(eval.FromService); !live || len(services) == 0 {
+	if _, live := s.Settings.Source.(eval.FromService); !live {
 		return nil // what is scored again is not paid again, and its judges are sent at once
 	}
-	if err := s.CheckBatches(); err != nil {
+	if err := s.CheckBatches(); err != nil || len(services) == 0 {
 		return err
 	}
 	s.warnBatchPrices(services)
@@ -82,9 +82,9 @@ func (s *Session) callerOf(name string) string {
 	return s.Settings.Key()
 }
 
-// CheckBatches refuses what batches cannot do, if calls come by batch.
+// CheckBatches refuses what batches cannot do, if calls come by batch, or are meant to.
 func (j *Job) CheckBatches() error {
-	if !slices.ContainsFunc(j.used(), j.Settings.Batches) {
+	if !j.Options.Batch && !slices.ContainsFunc(j.used(), j.Settings.Batches) {
 		return nil
 	}
 	for _, other := range []struct {
