@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -85,7 +86,7 @@ func (f *sourceFiles) stat(name string) (clean string, info fs.FileInfo, err err
 		return "", nil, errors.New("the file name is empty")
 	}
 	if !files.Local(clean) || strings.ContainsAny(name, "\x00\\") {
-		return "", nil, fmt.Errorf("%s is not a path inside the project", name)
+		return "", nil, notLocal(name)
 	}
 	info, err = fs.Stat(f.fsys, clean)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,6 +162,14 @@ func readOpen(file fs.File, info fs.FileInfo, name string, limit int64) ([]byte,
 	return data, nil
 }
 
+// notLocal is the error for a name that no file of the project has, or none that run files and reports could show.
+func notLocal(name string) error {
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("the file name %q is not UTF-8: rename the file", name)
+	}
+	return fmt.Errorf("%s is not a path inside the project", name)
+}
+
 func explain(name string, err error) error {
 	var pathErr *fs.PathError
 	cause := err.Error()
@@ -176,7 +185,7 @@ func explain(name string, err error) error {
 	case refused && refusal.Untrusted:
 		return fmt.Errorf("an untrusted suite cannot read %s: %s", name, cause)
 	case errors.Is(err, fs.ErrInvalid):
-		return fmt.Errorf("%s is not a path inside the project", name)
+		return notLocal(name)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s cannot be read: permission denied", name)
 	case strings.Contains(cause, "escapes"):
@@ -393,7 +402,7 @@ func cleanGlob(g eval.Pattern, root string) eval.Pattern {
 func (f *sourceFiles) glob(g eval.Pattern) ([]string, error) {
 	root := globRoot(g)
 	if !files.Local(root) || strings.ContainsAny(string(g), "\x00\\") {
-		return nil, fmt.Errorf("%s is not a path inside the project", g)
+		return nil, notLocal(string(g))
 	}
 	clean := cleanGlob(g, root)
 	f.listing(root, clean)
