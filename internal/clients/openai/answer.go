@@ -218,7 +218,7 @@ func (a *assembly) Response() (*eval.Response, error) {
 // readUsage returns nil when the record has no plausible number.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	f.TakeCount(&c.Input, "prompt_tokens")
+	counted := f.TakeCount(&c.Input, "prompt_tokens")
 	known := f.TakeCount(&c.Output, "completion_tokens")
 	f.TakeCount(&c.Total, "total_tokens")
 	f.TakeDetails("prompt_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
@@ -228,6 +228,9 @@ func readUsage(f wire.Fields) *eval.Usage {
 	}
 	if c.Reasoning > 0 && c.Total == c.Input+c.Output+c.Reasoning { // some servers count thoughts apart from the output
 		c.Output += c.Reasoning
+	}
+	if !counted { // or is no whole number: it must cost something
+		c.Input = max(0, c.Total-c.Output)
 	}
 	return c.Usage(known, f)
 }

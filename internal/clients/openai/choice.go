@@ -55,6 +55,9 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	}
 	c.reason = wire.LaterReason(c.reason, string(reason))
 	name := c.memberOf(f)
+	if said := string(f[name]); c.raw != nil && c.reason == "stop" && (said == "" || said == "null") { // as of a completion of old
+		return false, &wire.ShapeError{Field: name, Found: wire.KindOf(f[name])}
+	}
 	if err := f.Take(name, &said); err != nil {
 		return false, err
 	}

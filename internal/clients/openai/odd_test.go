@@ -220,3 +220,23 @@ func TestUsageHasWhatWasPutIntoACache(t *testing.T) {
 		expect.Same(t, name, []int{u.PromptTokens, u.CachedTokens, u.WrittenTokens}, []int{10, 3, 4})
 	}
 }
+
+// A choice that ended without a message is no empty answer: the text may stand where no chat completion has it.
+func TestAChoiceWithoutAMessageIsMalformed(t *testing.T) {
+	for _, choice := range []string{`"text":"a"`, `"message":null`, `"delta":null`} {
+		_, err := ParseResponse([]byte(`{"choices":[{"index":0,` + choice + `,"finish_reason":"stop"}]}`))
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
+			t.Errorf("%s: got %v, want a malformed answer", choice, err)
+		}
+	}
+}
+
+// A prompt without a usable number of tokens is not free: the total has it.
+func TestAPromptThatIsNotCountedHasTheRestOfTheTotal(t *testing.T) {
+	for _, prompt := range []string{``, `"prompt_tokens":5.7,`, `"prompt_tokens":1e400,`} {
+		usage := `{` + prompt + `"completion_tokens":1,"total_tokens":7}`
+		r, err := ParseResponse([]byte(`{"choices":[{"message":{"content":"x"}}],"usage":` + usage + `}`))
+		expect.OK(t, err)
+		expect.Same(t, "prompt tokens with "+prompt, r.Usage.PromptTokens, 6)
+	}
+}
