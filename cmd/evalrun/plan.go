@@ -366,7 +366,7 @@ func writeTime(p *term.Printer, f *session.Forecast) {
 	case f.LeastTime > 0:
 		p.Printf("time: at least %s at the limits\n", least)
 	default:
-		p.Printf("time: no rate is limited; %d calls at once\n", f.Concurrency)
+		p.Printf("time: no rate is limited; %s at once\n", diag.Count(f.Concurrency, "call"))
 	}
 }
 

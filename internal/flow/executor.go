@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -61,7 +62,7 @@ func Deadline(next Service, timeout time.Duration) Service {
 			e.Message = "no complete answer within " + timeout.String()
 		}
 		if a.timing.Chunks > 0 {
-			e.Message += fmt.Sprintf("; %d chunks of the stream had come", a.timing.Chunks)
+			e.Message += fmt.Sprintf("; %s of the stream had come", diag.Count(a.timing.Chunks, "chunk"))
 		}
 		return err
 	}}

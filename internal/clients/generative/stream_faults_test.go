@@ -39,25 +39,25 @@ func TestStreamsCutOrMalformedAreErrors(t *testing.T) {
 		"bracket only":        {[]string{"["}, eval.KindTruncated, "cut after 0 chunks"},
 		"no bracket":          {[]string{"[" + a + "," + b + "," + c}, eval.KindTruncated, "cut after 3 chunks"},
 		"no bracket, reset":   {[]string{"[" + a + "," + b + "," + c, "RESET"}, eval.KindTruncated, "cut after 3 chunks"},
-		"after a comma":       {[]string{"[" + a + ",\n"}, eval.KindTruncated, "cut after 1 chunks"},
-		"in an object":        {[]string{"[" + a + "," + b[:30]}, eval.KindTruncated, "cut after 1 chunks"},
-		"in an object, reset": {[]string{"[" + a + "," + b[:30], "RESET"}, eval.KindTruncated, "cut after 1 chunks"},
+		"after a comma":       {[]string{"[" + a + ",\n"}, eval.KindTruncated, "cut after 1 chunk"},
+		"in an object":        {[]string{"[" + a + "," + b[:30]}, eval.KindTruncated, "cut after 1 chunk"},
+		"in an object, reset": {[]string{"[" + a + "," + b[:30], "RESET"}, eval.KindTruncated, "cut after 1 chunk"},
 		"events between":      {[]string{"data: " + a + "\n\ndata: " + b + "\n\n"}, eval.KindTruncated, "cut after 2 chunks"},
-		"events inside":       {[]string{"data: " + a + "\n\ndata: " + b[:40]}, eval.KindTruncated, "cut after 1 chunks"},
+		"events inside":       {[]string{"data: " + a + "\n\ndata: " + b[:40]}, eval.KindTruncated, "cut after 1 chunk"},
 		"events, reset":       {[]string{"data: " + a + "\n\ndata: " + b + "\n\n", "RESET"}, eval.KindTruncated, "cut after 2 chunks"},
 		"events, unspecified": {
 			[]string{"data: " + chunk("x", `,"finishReason":"FINISH_REASON_UNSPECIFIED"`) + "\n\n"},
-			eval.KindTruncated, "cut after 1 chunks",
+			eval.KindTruncated, "cut after 1 chunk",
 		},
 		"one of two unfinished": {
 			[]string{
 				"data: " + `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},` +
 					`{"content":{"parts":[{"text":"b"}]}}]}` + "\n\n",
 			},
-			eval.KindTruncated, "cut after 1 chunks",
+			eval.KindTruncated, "cut after 1 chunk",
 		},
-		"not JSON":                  {[]string{"[" + a + ", oops]"}, eval.KindMalformed, "not JSON after 1 chunks"},
-		"no comma":                  {[]string{"[" + a + b + "]"}, eval.KindMalformed, "not JSON after 1 chunks"},
+		"not JSON":                  {[]string{"[" + a + ", oops]"}, eval.KindMalformed, "not JSON after 1 chunk"},
+		"no comma":                  {[]string{"[" + a + b + "]"}, eval.KindMalformed, "not JSON after 1 chunk"},
 		"an event that is not JSON": {[]string{"data: oops\n\n"}, eval.KindMalformed, "not JSON: oops"},
 		"html":                      {[]string{"<html>Bad gateway"}, eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
 		"wrong type": {[]string{"[" + a + `,{"candidates":"none"}]`}, eval.KindMalformed, "in chunk 2 of the stream: " +

@@ -114,7 +114,7 @@ func TestAConnectionThatBreaksInsideAStreamIsReported(t *testing.T) {
 	t.Parallel()
 	broken := io.MultiReader(strings.NewReader("data: {\"a\":1}\n\n"), iotest.ErrReader(errors.New("connection reset")))
 	got, e := stream(t, canned{body: broken})
-	if e == nil || e.Kind != eval.KindTransport || !strings.Contains(e.Message, "cut after 1 chunks") {
+	if e == nil || e.Kind != eval.KindTransport || !strings.Contains(e.Message, "cut after 1 chunk") {
 		t.Errorf("got %q and %v, want an error of kind %s after 1 chunk", got, e, eval.KindTransport)
 	}
 }
@@ -149,8 +149,8 @@ func TestStreamsThatAreNoAnswerAreErrors(t *testing.T) {
 		},
 		"text behind an array":        {`[{"b":"end"}] trailing`, "", eval.KindMalformed, "text outside of an answer: trailing"},
 		"an error behind an array":    {`[{"b":"end"}]{"error":{"code":429,"message":"late"}}`, "", eval.KindQuota, "late"},
-		"no comma in an array":        {`[{"a":1} {"b":"end"}]`, "", eval.KindMalformed, "not JSON after 1 chunks"},
-		"events that end in an event": {"data: {\"a\":1}\n\ndata: {\"b\":\"e", sse, eval.KindTruncated, "cut after 1 chunks"},
+		"no comma in an array":        {`[{"a":1} {"b":"end"}]`, "", eval.KindMalformed, "not JSON after 1 chunk"},
+		"events that end in an event": {"data: {\"a\":1}\n\ndata: {\"b\":\"e", sse, eval.KindTruncated, "cut after 1 chunk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

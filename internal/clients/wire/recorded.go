@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -63,7 +64,7 @@ func readEvents(data []byte, out assembler) error {
 			rest, _ := io.ReadAll(in.rest()) // from memory
 			return stray(rest, out)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
+			return eval.Errorf(eval.KindTruncated, "the stream was cut after %s", diag.Count(n, "chunk"))
 		}
 		return eval.AsError(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -161,12 +162,12 @@ func (c *Conn) streamError(req *http.Request, err error, n int) error {
 		}
 		return c.cleaned(e)
 	case errors.As(err, &syntax):
-		return eval.Errorf(eval.KindMalformed, "the stream is not JSON after %d chunks", n)
+		return eval.Errorf(eval.KindMalformed, "the stream is not JSON after %s", diag.Count(n, "chunk"))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		if e := contextError(req.Context(), err); e != nil {
 			return e
 		}
-		return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
+		return eval.Errorf(eval.KindTruncated, "the stream was cut after %s", diag.Count(n, "chunk"))
 	}
 	e = eval.AsError(c.bodyError(req, err))
 	if e.Kind == eval.KindTransport {
