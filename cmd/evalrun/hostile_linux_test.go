@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -224,14 +226,20 @@ func (b *box) leavesNothing() {
 	expect.Same(b.t, "what is left in the temporary folder", left, []string(nil))
 }
 
-func hostileNames() (all []string) {
+// hostileNames are all agents; without a sandbox those that leave something behind, and the first of each other class.
+func hostileNames(sandboxed bool) (all []string) {
 	for name := range hostileAgents {
-		all = append(all, name)
+		class, number, _ := strings.Cut(name, "-")
+		if sandboxed || number == "1" || os.Getenv("EVALRUN_SOAK") != "" ||
+			slices.Contains([]string{"after", "closed", "daemon", "disk", "flood", "socket", "timing"}, class) {
+			all = append(all, name)
+		}
 	}
 	return all
 }
 
-// No hostile agent passes under bubblewrap, and none is clean without it.
+// No hostile agent passes under bubblewrap, and none is clean without it, where reading alone is tried once for each class: no answer is
+// looked at there. EVALRUN_SOAK is the long form.
 func TestHostileAgentsDoNotPass(t *testing.T) {
 	t.Parallel()
 	for sandbox, want := range map[string]string{"sandbox: bwrap": "clean", "sandbox: none": "open"} {
@@ -240,9 +248,12 @@ func TestHostileAgentsDoNotPass(t *testing.T) {
 			if want == "clean" && !confines(t) {
 				return
 			}
-			b := hostileBox(t, sandbox, hostileNames())
+			names := append(hostileNames(want == "clean"), "control")
+			slices.Sort(names)
+			names = slices.Compact(names)
+			b := hostileBox(t, sandbox, names)
 			trials := b.hostileTrials()
-			expect.Same(t, "trials", len(trials), len(hostileAgents))
+			expect.Same(t, "trials", slices.Sorted(maps.Keys(trials)), names)
 			for name, one := range trials {
 				if name == "control" && want == "clean" { // without a sandbox others change what scores it
 					expect.Same(t, "the outcome of the one that knows the answer", one.Outcome, "pass")
