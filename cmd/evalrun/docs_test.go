@@ -44,9 +44,7 @@ func TestDocsShowWhatCommandsDo(t *testing.T) {
 	for _, page := range pages {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			t.Chdir(t.TempDir())
 			own := strings.ReplaceAll(string(text), shownAddress, freeAddress(t))
 			for _, m := range fence.FindAllStringSubmatch(own, -1) {
@@ -62,12 +60,8 @@ func block(t *testing.T, root, heading, text string) {
 	kind, name, _ := strings.Cut(heading, " ")
 	switch {
 	case (kind == "yaml" || kind == "csv" || kind == "text") && name != "":
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		expect.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	case kind == "console":
 		console(t, text)
 	case kind == "go":
@@ -86,9 +80,7 @@ func vet(t *testing.T, root, code string) {
 	if err == nil {
 		err = errors.Join(os.WriteFile(file, []byte(code), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cmd := exec.Command("go", "vet", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -102,9 +94,7 @@ const shownAddress = "127.0.0.1:8080"
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -182,9 +172,7 @@ func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 func TestServicePageNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/contributing/service-rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	dirs := map[string]string{
 		"wire": "internal/clients/wire", "main": "cmd/evalrun", "dataset": "internal/dataset",
 		"generative": "internal/clients/generative", "emulator": "internal/emulator", "oauth": "internal/clients/oauth", "flow": "internal/flow",
@@ -404,9 +392,7 @@ func TestExamplesHoldTheirGates(t *testing.T) {
 	for _, path := range suites {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			path, err := filepath.Abs(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			t.Chdir(t.TempDir())
 			var out bytes.Buffer
 			a := &app{

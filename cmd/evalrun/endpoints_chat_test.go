@@ -95,9 +95,7 @@ cases: [{name: c, scorers: [{equals: reply to three}]}]
 	}()
 	select {
 	case text := <-out:
-		if !strings.Contains(text, "PASS  2 trials") {
-			t.Errorf("got %s, want 2 trials to pass", text)
-		}
+		expect.Contains(t, "result", text, "PASS  2 trials")
 	case <-time.After(time.Minute):
 		_ = resume.Process.Kill()
 		t.Fatal("the resumed run does not end, want an end within a minute")

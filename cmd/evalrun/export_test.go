@@ -17,25 +17,6 @@ defaults: {scorers: [{contains: secret}]}
 cases: [{name: france, vars: {x: a}}, {name: spain, vars: {x: b}}]
 `
 
-// An exported run has what a comparison needs and no answer, and can be opened like a run.
-func TestExportLeavesAnswersOut(t *testing.T) {
-	t.Parallel()
-	f := newUserFolder(t, twoCases)
-	f.run(`{"case":"france","text":"secret-france"}` + "\n" + `{"case":"spain","text":"secret-spain"}` + "\n")
-	in := folder{Dir: f.at}
-	expect.OK(t, in.export("run", "base.jsonl"))
-	text, err := os.ReadFile(f.at.Join("base.jsonl"))
-	if err != nil || strings.Contains(string(text), "secret-") {
-		t.Errorf("%v: got an answer, want none in\n%s", err, text)
-	}
-	d, err := f.at.Open("base.jsonl")
-	expect.OK(t, err)
-	defer d.Close()
-	if d.Summary.Counts.Pass != 2 || d.Partial() {
-		t.Errorf("the export has %+v, want 2 passes", d.Summary.Counts)
-	}
-}
-
 // What cannot be a baseline is not exported.
 func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	t.Parallel()

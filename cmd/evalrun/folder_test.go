@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/journal"
 )
 
 // contains reports each text that is not in what was written.
@@ -21,57 +18,6 @@ func contains(t *testing.T, got string, want ...string) {
 	for _, text := range want {
 		expect.Contains(t, "the text", got, text)
 	}
-}
-
-// A report goes to the screen or to its file, with the gate applied; unknown runs and formats are bad input.
-func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	f.record(
-		"night",
-		func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} },
-		completed(),
-		letters("pf", "t/p", 0, 1)...)
-	out, shown := screen()
-	expect.OK(t, f.report("night", []string{"table", "json=out.json"}, out, false))
-	contains(t, shown.String(), "c01", "passRate")
-	data, err := os.ReadFile(f.Join("out.json"))
-	expect.OK(t, err)
-	var report struct {
-		Gate journal.Gate `json:"gate"`
-	}
-	expect.OK(t, json.Unmarshal(data, &report))
-	expect.Same(t, "exit of the gate", report.Gate.Exit, eval.CodeFailed)
-	for name, test := range map[string][2]string{"a run": {"day", "table"}, "a format": {"night", "tabel"}} {
-		err := f.report(test[0], []string{test[1]}, out, false)
-		expect.Same(t, "exit code of an unknown "+name, eval.CodeOf(err), eval.CodeBadInput)
-	}
-}
-
-// Show takes globs of cases and arms, and names the nearest case where none fits.
-func TestShowFindsCasesByGlobs(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
-	f.record("night", nil, completed(), trials...)
-	out, shown := screen()
-	expect.OK(t, f.show("night", showOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
-	contains(t, shown.String(), "answer 0", "answer 1")
-	if strings.Contains(shown.String(), "answer 2") {
-		t.Errorf("got another arm, want one alone:\n%s", shown)
-	}
-	for want, err := range map[string]error{
-		"the run has no case \"c0\"; did you mean `c00`?": f.show("night", showOptions{Case: "c0"}, out, false),
-		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.show(
-			"night", showOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
-		),
-	} {
-		expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
-		contains(t, fmt.Sprint(err), want)
-	}
-	out, shown = screen()
-	expect.OK(t, f.list("night", showOptions{}, out))
-	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
 // Two runs compare by a margin; arms of one compare by their names.

@@ -6,11 +6,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/promptfoo"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // An import fetches images only with --fetch-images, once each, bounded, and from no private address that is not named.
@@ -74,4 +77,14 @@ func TestAnImportFetchesImagesWhenAsked(t *testing.T) {
 	imports(mine, lost, "not an address of https or http", "ftp://example.com/x.png")
 	imports(mine, lost, "an image that a variable chooses", "{{picture}}")
 	imports("", lost, "illegal base64", "data:image/png;base64,%%%")
+}
+
+// An import suggests -o with formats that there are.
+func TestOutputsOfPromptfooBecomeFormats(t *testing.T) {
+	t.Parallel()
+	for ending, format := range promptfoo.OutputFormats() {
+		if !slices.Contains(reports.Names(), format) {
+			t.Errorf("%q becomes -o %s, want one of %v", ending, format, reports.Names())
+		}
+	}
 }

@@ -255,9 +255,7 @@ func TestLedgerBudgetSurvivesKills(t *testing.T) {
 	}
 	for i, cmd := range processes {
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 4 {
-			t.Errorf("process %d ended with exit code %d, want 4", i, code)
-		}
+		expect.Same(t, fmt.Sprintf("exit code of process %d", i), cmd.ProcessState.ExitCode(), 4)
 	}
 	got := l.balance()
 	expect.Same(t, "calls in the books", got.Granted.Calls, budget)

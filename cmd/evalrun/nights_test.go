@@ -173,9 +173,7 @@ func TestANightIsRedWhenSomethingHappened(t *testing.T) {
 	b.says(`"drift": [`, "the vendor moved", found.Run)
 	b.exits(2, "history", "--acknowledge", found.Run, "--as", "level")
 	b.says("no alarm stands")
-	if code := b.night("-q"); code != 0 {
-		t.Errorf("after the acknowledgement: exit %d, want 0", code)
-	}
+	expect.Same(t, "after the acknowledgement: exit", b.night("-q"), 0)
 	b.says("re-based once since", "by -", "nights since night 13")
 	b.exits(0, "report", found.Run, "-o", "table")
 	b.says(words...) // what that night said stays

@@ -144,34 +144,3 @@ func TestAServerThatOnlyListsModelsHasWhatItLists(t *testing.T) {
 	b.exits(0, "run", "other.yaml")
 	b.says("the service `vllm` does not list the model `org/listd` (target `t`); did you mean `org/listed`?")
 }
-
-// A model that its service refuses, or whose quota is spent, is closed; the other model of the service runs on.
-func TestARefusedModelClosesThatModelAlone(t *testing.T) {
-	t.Parallel()
-	for name, refusal := range map[string]struct {
-		status int
-		body   string
-	}{
-		"forbidden": {403, `{"error":{"message":"no access to this model","type":"permission_error"}}`},
-		"no quota":  {429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				if r.Method == http.MethodGet || strings.Contains(string(body), `"bad"`) {
-					w.WriteHeader(refusal.status)
-					_, _ = io.WriteString(w, refusal.body)
-					return
-				}
-				r.Body = io.NopCloser(strings.NewReader(string(body)))
-				anyAnswer(w, r)
-			}), nil)
-			b.write("suite.yaml", "version: 1\nname: s\nservices: {o: {protocol: openai, metadata: false, baseUrl: \""+b.url+"/v1\"}}\n"+
-				"targets: [{name: bad, service: o, model: bad}, {name: good, service: o, model: good}]\n"+
-				"prompts: [{name: p, text: hello}]\ndefaults: {repeats: 14}\ncases: [{name: c, scorers: [{length: {min: 1}}]}]\n")
-			b.exits(4, "run", "suite.yaml", "-j", "1")
-			b.says("28 trials: 14 pass", "what needs it is skipped, the rest continues")
-		})
-	}
-}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/suite"
 )
 
 func commands() (out []*cobra.Command) {
@@ -129,4 +134,65 @@ func TestFlagsAreWords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A shell is offered names with the prefix, each once, none that it could not take, and not too many.
+func TestAShellIsOfferedEachNameOnce(t *testing.T) {
+	t.Parallel()
+	names := []string{"alpha", "beta", "alpha", "al\x1b[2Jpha", "alp\nha", "also"}
+	expect.Same(t, "with a prefix", offered("al", slices.Values(names)), []string{"alpha", "also"})
+	expect.Same(t, "without", offered("", slices.Values(names)), []string{"alpha", "beta", "also"})
+	count := 0
+	many := offered("", func(yield func(string) bool) {
+		for ; yield(fmt.Sprint(count)); count++ {
+		}
+	})
+	expect.Same(t, "of endless names", [2]int{len(many), count}, [2]int{maxOffered, maxOffered - 1})
+}
+
+// A bar is for a terminal that can draw it, and that no log is made of; all else gets lines.
+func TestABarIsShownOnlyOnTerminals(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		width       int
+		name, value string
+		want        bool
+	}{{80, "", "", true}, {0, "", "", false}, {80, "TERM", "dumb", false}, {80, "CI", "1", false}} {
+		a := &app{err: io.Discard, errWidth: test.width, getenv: func(name string) string {
+			return map[string]string{test.name: test.value}[name]
+		}}
+		expect.Same(t, fmt.Sprintf("width %d, %s=%s: a bar", test.width, test.name, test.value), a.barColumns() != nil, test.want)
+	}
+}
+
+// Each price has its page and its day, and the list is one for --prices, as it is and as JSON.
+func TestPricesHaveTheirSource(t *testing.T) {
+	t.Parallel()
+	var diags diag.List
+	list := suite.LoadPrices("prices.yaml", pricesFile, &diags)
+	for name, of := range list.Models {
+		if !strings.HasPrefix(of.Source, "https://") || of.Date < "2026-10-07" || !list.KnowsBatch(name) {
+			t.Errorf("%s: got the source %q of %q, want the vendor's page and a day", name, of.Source, of.Date)
+		}
+	}
+	data, err := json.Marshal(list)
+	expect.OK(t, err)
+	expect.Same(t, "read again", suite.LoadPrices("prices.json", data, &diags), list)
+	if diags.Len() > 0 {
+		t.Errorf("got %v, want a price list without problems", diags)
+	}
+}
+
+// The table fits a terminal of 60 columns.
+func TestPricesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := &app{out: &out, err: &out, outWidth: 60, getenv: func(string) string { return "" }}
+	expect.OK(t, a.writePrices(suite.LoadPrices("prices.yaml", pricesFile, &diag.List{})))
+	for line := range strings.Lines(out.String()) {
+		if text := strings.TrimSpace(line); len(text) > 60 {
+			t.Errorf("got %d columns, want at most 60: %s", len(text), text)
+		}
+	}
+	expect.Contains(t, "result", out.String(), "prices change")
 }
