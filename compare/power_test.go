@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // randomDesign draws cases, repeats, clusters, a margin and a number of comparisons.
@@ -132,9 +133,7 @@ func TestSoManyCasesShowThatNothingIsWorse(t *testing.T) {
 	for _, alpha := range []float64{0.05, 0.025, 0.1} {
 		for margin := 0.04; margin < 0.6; margin += 0.005 {
 			n := WithoutFlip(1, margin, alpha)
-			if got := verdict(n, margin, alpha); got != eval.NotWorse {
-				t.Errorf("%d cases, margin %g, alpha %g: got %q, want %q", n, margin, alpha, got, eval.NotWorse)
-			}
+			expect.Same(t, fmt.Sprintf("%d cases, margin %g, alpha %g", n, margin, alpha), verdict(n, margin, alpha), eval.NotWorse)
 			if n == 1 {
 				continue
 			}
