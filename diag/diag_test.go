@@ -3,12 +3,15 @@ package diag
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 func TestNearestFindsTheIntendedWord(t *testing.T) {
@@ -35,9 +38,7 @@ func TestRenderShowsEachProblemOnce(t *testing.T) {
 		"a.yaml": "\ufeffone\n", "b.yaml": "x\n日本: \ty\n" + strings.Repeat("a", 149) + "b" + strings.Repeat("c", 100) + "\n",
 	}
 	var b bytes.Buffer
-	if err := (Renderer{Source: func(f string) []byte { return []byte(source[f]) }}).Render(&b, &l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (Renderer{Source: func(f string) []byte { return []byte(source[f]) }}).Render(&b, &l))
 	want := `a.yaml:1:1: warning: first
     1 | one
       | ^
@@ -51,9 +52,7 @@ b.yaml:3:150: far right
 c.yaml: whole file
 3 errors, 1 warning
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
+	expect.Same(t, "result", b.String(), want)
 	expect.Same(t, "an error of several", l.Err().Error(), `b.yaml:2:3: second`+"\x1b[31m (and 2 more)")
 }
 
@@ -64,9 +63,7 @@ func TestManyAreCounted(t *testing.T) {
 		l.Errorf(Pos{"a", i + 1, 1}, "", "no")
 	}
 	var b bytes.Buffer
-	if err := (Renderer{}).Render(&b, &l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (Renderer{}).Render(&b, &l))
 	expect.Same(t, "lines", strings.Count(b.String(), "\n"), maxShown+2)
 }
 
@@ -122,4 +119,65 @@ func TestTheCaretIsUnderItsColumn(t *testing.T) {
 			t.Errorf("after %q the caret's line is %q, want %q", before, got, want)
 		}
 	}
+}
+
+func TestTheNearestFileIsSuggested(t *testing.T) {
+	t.Parallel()
+	folder, err := fs.ReadDir(fstest.MapFS{
+		"suite.yaml": {}, "mails.csv": {}, "a.yaml": {}, "notes": {}, ".hidden": {}, "evals/suite.json": {}, "übung.yaml": {},
+	}, ".")
+	expect.OK(t, err)
+	for name, want := range map[string]string{
+		"suit.yaml":    "; did you mean `suite.yaml`?",
+		"Suite.yaml":   "; did you mean `suite.yaml`?",
+		"suite.yml":    "; did you mean `suite.yaml`?",
+		"suite":        "; did you mean `suite.yaml`?",
+		"mail.csv":     "; did you mean `mails.csv`?",
+		"ubung.yaml":   "; did you mean `übung.yaml`?",
+		"note":         "; did you mean `notes`?",
+		"mail.yaml":    "",
+		"prompt.yaml":  "",
+		"eval":         "",
+		"evals":        "",
+		"":             "",
+		".csv":         "",
+		"nothere.tmpl": "",
+	} {
+		expect.Same(t, fmt.Sprintf("%q", name), NearestFile(name, folder), want)
+	}
+	expect.Same(t, "an empty folder", NearestFile("suite.yaml", nil), "")
+}
+
+// FuzzRender holds that no file, message, hint or source line, cut at whatever column, puts controls or a command
+// of continuous-integration logs into what is printed.
+func FuzzRender(f *testing.F) {
+	f.Add("a.yaml", "message", "hint", "k: ##[error]x", 1, 6)
+	f.Add(":", "error::x", "", "", 0, 0)
+	f.Add("::error::x", "", "", "a\r\n::b", 2, 1)
+	for _, s := range hostile.Strings() {
+		f.Add(s, s, s, s+"\n"+s, 1, 3)
+		f.Add("", s, "", s, 1, 200)
+	}
+	f.Fuzz(func(t *testing.T, file, message, hint, source string, line, col int) {
+		var l List
+		l.Add(Diagnostic{Severity: Warning, Pos: Pos{file, max(0, line), max(0, col)}, Message: message, Hint: hint})
+		l.Errorf(Pos{File: file}, hint, "%s", message)
+		var b bytes.Buffer
+		if err := (Renderer{Source: func(string) []byte { return []byte(source) }}).Render(&b, &l); err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.Valid(b.Bytes()) || strings.Contains(b.String(), "##[") {
+			t.Fatalf("%q, want UTF-8 without a command", b.String())
+		}
+		for _, shown := range strings.Split(b.String(), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(shown), "::") || strings.ContainsFunc(shown, unsafe) {
+				t.Fatalf("%q, want nothing that commands a terminal or a CI system", shown)
+			}
+		}
+	})
+}
+
+// unsafe reports whether a character must not stand in a line of a terminal.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
