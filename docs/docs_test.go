@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,9 +23,7 @@ func TestSectionIsFoundByItsAnchor(t *testing.T) {
 		"no-heading":                   "",
 		"":                             "",
 	} {
-		if got := p.Section(anchor); got != want {
-			t.Errorf("#%s: %q, want %q", anchor, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("#%s", anchor), p.Section(anchor), want)
 	}
 }
 
@@ -52,9 +51,7 @@ func TestFindTakesAnyNameOfAPage(t *testing.T) {
 func TestWorkflowInFullIsTheOneToCopy(t *testing.T) {
 	t.Parallel()
 	copied, err := os.ReadFile("../examples/ci/github/pull-request.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, want, _ := strings.Cut(string(copied), "\nname: ")
 	expect.Contains(t, "docs/how-to/github.md (examples/ci/github/pull-request.yml)",
 		Find("github").Text, "\nname: "+want+"```\n")
@@ -109,9 +106,7 @@ func markdown(t *testing.T) map[string]string {
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			out[file] = string(text)
 		}
 	}
@@ -122,9 +117,7 @@ func markdown(t *testing.T) map[string]string {
 func TestIndexHasEveryPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, p := range Pages() {
 		if !strings.Contains(string(text), "]("+p.Part+"/"+p.Name+".md)") {
 			t.Errorf("got no link to %s/%s in the index, want one", p.Part, p.Name)
