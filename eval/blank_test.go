@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
@@ -53,9 +55,7 @@ func TestVisibleKeepsWhatShows(t *testing.T) {
 		"\ufeffa\u00a0b\x00": "a\u00a0b",
 		"\u3164a":            "\u3164a", // it has a width
 	} {
-		if got := Visible(text); got != want {
-			t.Errorf("Visible(%+q) = %+q, want %+q", text, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("Visible(%+q)", text), Visible(text), want)
 	}
 }
 

@@ -95,3 +95,61 @@ func TestAModelIsFoundByItsVersionOfTheInterface(t *testing.T) {
 		t.Errorf("%+v, want the model of the version 2", m)
 	}
 }
+
+// Every option has its flag: one that is missing in the list would be lost by a resume, a rescore and a fleet.
+func TestEveryOptionHasAFlag(t *testing.T) {
+	t.Parallel()
+	fields := 0
+	var count func(of reflect.Type)
+	count = func(of reflect.Type) {
+		for i := range of.NumField() {
+			if f := of.Field(i); f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[Shard]() {
+				count(f.Type)
+			} else {
+				fields++
+			}
+		}
+	}
+	count(reflect.TypeFor[Options]())
+	names := map[string]bool{}
+	for _, f := range (&Options{}).Flags() {
+		if names[f.Name] || f.Role < Selects || f.Role > Writes {
+			t.Errorf("%s: got the role %d, or two flags of the name, want one flag with a role", f.Name, f.Role)
+		}
+		names[f.Name] = true
+	}
+	if len(names) != fields {
+		t.Errorf("got %d flags for %d options, want one for each", len(names), fields)
+	}
+}
+
+func TestThoughtsInATextAreNoAnswer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"<think>\nParis? Yes.\n</think>\n\nParis": {"Paris? Yes.", "Paris"},
+		" <thinking>a</thinking>b":                {"a", "b"},
+		"<think></think>b":                        {"", "b"},
+		"so it is</think>\nParis":                 {"so it is", "Paris"},
+		"<think>cut":                              {"", "<think>cut"},
+		"Paris <think>a</think>":                  {"", "Paris <think>a</think>"},
+		"<think>a</thinking>b":                    {"", "<think>a</thinking>b"},
+		"a </b> c":                                {"", "a </b> c"},
+		"<think>a</think>b</think>c":              {"a", "b</think>c"},
+	} {
+		thought, rest := cutThoughts(text)
+		expect.Same(t, text, [2]string{thought, rest}, want)
+	}
+	call := CallPiece{&FunctionCall{Name: "f"}}
+	r := &Response{Candidates: []Candidate{
+		{Text: "<think>a</think>b", Raw: []byte("{}")},
+		{Text: "<think>a</think>bc", Pieces: pieceList{TextPiece{"<think>a"}, call, TextPiece{"</think>b"}, TextPiece{"c"}}},
+		{Text: "b"},
+	}}
+	got := r.WithoutThoughts()
+	expect.Same(t, "the texts", []string{got.Candidates[0].Text, got.Candidates[1].Text, got.Candidates[2].Text}, []string{"b", "bc", "b"})
+	expect.Same(t, "the parts", got.Candidates[0].Pieces, pieceList{ReasoningPiece{"a"}, TextPiece{"b"}})
+	expect.Same(t, "parts in between", got.Candidates[1].Pieces, pieceList{ReasoningPiece{"a"}, call, TextPiece{"b"}, TextPiece{"c"}})
+	expect.Same(t, "again", got.WithoutThoughts(), got)
+	blocked := &Response{Candidates: []Candidate{}}
+	expect.Same(t, "without candidates", blocked.WithoutThoughts(), blocked)
+}

@@ -50,9 +50,7 @@ func TestOptionsAreFlat(t *testing.T) {
 func TestOptionsOfAForeignFileStayReadable(t *testing.T) {
 	t.Parallel()
 	var run eval.Run
-	if err := json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run))
 	if run.Tool != "other" || run.CommandOptions.Out != "o" || run.CommandOptions.Unreadable == nil {
 		t.Errorf("read %+v with %v, want the tool, `out`, and why the rest could not be read", run, run.CommandOptions.Unreadable)
 	}

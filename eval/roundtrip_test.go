@@ -251,9 +251,7 @@ func TestRecordsOfALaterVersionAreRead(t *testing.T) {
 		{filled[Result](7, "text"), &result}, {filled[Run](7, "text"), &run}, {filled[End](7, "text"), &end},
 	} {
 		expect.OK(t, json.Unmarshal(later(test.want), test.got))
-		if diff := cmp.Diff(test.want, test.got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-			t.Errorf("%T (-want +got):\n%s", test.want, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%T", test.want), test.got, test.want, cmp.Exporter(func(reflect.Type) bool { return true }))
 	}
 }
 

@@ -175,9 +175,7 @@ func TestTurnsReadBackFromARunFile(t *testing.T) {
 		!strings.Contains(string(line), `"modelVersion":"m"`) {
 		t.Errorf("%v %s, want the version of the model, and no canary", err, line)
 	}
-	if back.Calls[0].Text() != "canary" {
-		t.Errorf("the other result: got %q, want canary", back.Calls[0].Text())
-	}
+	expect.Same(t, "the other result", back.Calls[0].Text(), "canary")
 }
 
 func TestOnlyTheFirstCandidateBlocksATurn(t *testing.T) {
