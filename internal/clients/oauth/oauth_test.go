@@ -189,9 +189,7 @@ func TestStrayCallbacksAreIgnored(t *testing.T) {
 		if n := requests.Load(); n != 0 {
 			t.Errorf("%d codes were traded for stray callbacks, want none", n)
 		}
-		if status := get("GET", good.String(), nil); status != 200 {
-			t.Errorf("the good one: status %d, want 200", status)
-		}
+		expect.Same(t, "the good one: status", get("GET", good.String(), nil), 200)
 	}, nil)
 	if err != nil || token == nil || requests.Load() != 1 {
 		t.Errorf("%v, %d codes were traded, want no error and 1", err, requests.Load())
