@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/internal/dataset"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
@@ -95,9 +93,7 @@ func TestReadGivesTheRowsOfEachFormat(t *testing.T) {
 		{"nothing", dataset.JSON, "", "! line 1: the file is empty\n"},
 		{"numbers in a list", dataset.JSON, "[1, {\"a\": 1}]", "! line 1: a row is an object: {\"column\": \"value\"}\n1 {\"a\":\"1\"}\n"},
 	} {
-		if diff := cmp.Diff(test.want, read(test.format, test.text)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		expect.Same(t, test.name, read(test.format, test.text), test.want)
 	}
 }
 

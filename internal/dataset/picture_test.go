@@ -43,18 +43,14 @@ func quadrants(w, h int) *image.NRGBA {
 func asPNG(t testing.TB, img image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&b, img))
 	return b.Bytes()
 }
 
 func asJPEG(t testing.TB, img image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, jpeg.Encode(&b, img, nil))
 	return b.Bytes()
 }
 
@@ -106,9 +102,7 @@ func TestFitScalesToTheLimit(t *testing.T) {
 func fitted(t *testing.T, data []byte, mimeType string, limit int) ([]byte, string) {
 	t.Helper()
 	out, outType, err := Fit(data, mimeType, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(out) > limit {
 		t.Errorf("got %d bytes, want at most %d", len(out), limit)
 	}
@@ -160,9 +154,7 @@ func TestOrientationEndsUpright(t *testing.T) {
 			data := withOrientation(asJPEG(t, quadrants(400, 200)), o, order)
 			out, _ := fitted(t, data, "image/jpeg", len(data)-1) // so that it is written again
 			img, err := jpeg.Decode(bytes.NewReader(out))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			size := img.Bounds().Size()
 			if (o >= 5) != (size.Y > size.X) {
 				t.Errorf("orientation %d: %v, want a high picture from 5 on, a wide one before", o, size)
@@ -204,9 +196,7 @@ func TestOrientationIsReadFromFiles(t *testing.T) {
 func testFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 

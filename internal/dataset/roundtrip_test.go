@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // rows reads a file that must have no problem.
@@ -70,16 +71,12 @@ func TestTablesReadBackAsTheyWereWritten(t *testing.T) {
 			var b bytes.Buffer
 			w := csv.NewWriter(&b)
 			w.Comma = comma
-			if err := w.WriteAll(append([][]string{header}, records...)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, w.WriteAll(append([][]string{header}, records...)))
 			format, separator := dataset.CSV, comma
 			if comma == '\t' {
 				format, separator = dataset.TSV, 0
 			}
-			if diff := cmp.Diff(want, rows(t, bytes.NewReader(b.Bytes()), format, separator)); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", b.String(), diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q", b.String()), rows(t, bytes.NewReader(b.Bytes()), format, separator), want)
 		}
 	}
 }
@@ -91,18 +88,12 @@ func TestObjectsReadBackAsTheyWereWritten(t *testing.T) {
 		_, _, want := table(random)
 		var lines bytes.Buffer
 		for _, row := range want {
-			if err := json.NewEncoder(&lines).Encode(row); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.NewEncoder(&lines).Encode(row))
 		}
 		list, err := json.MarshalIndent(want, "", "\t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for format, text := range map[dataset.FileFormat]string{dataset.JSONLines: lines.String(), dataset.JSON: string(list)} {
-			if diff := cmp.Diff(want, rows(t, strings.NewReader(text), format, 0)); diff != "" {
-				t.Errorf("%s %q (-want +got):\n%s", format, text, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%s %q", format, text), rows(t, strings.NewReader(text), format, 0), want)
 		}
 	}
 }
@@ -129,9 +120,7 @@ func TestTheFormOfAFileChangesNoRow(t *testing.T) {
 				"byte by byte":          iotest.OneByteReader(strings.NewReader("\ufeff" + text)),
 				"its end with its data": iotest.DataErrReader(strings.NewReader(text)),
 			} {
-				if diff := cmp.Diff(want, rows(t, r, format, 0)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", name, diff)
-				}
+				expect.Same(t, name, rows(t, r, format, 0), want)
 			}
 		})
 	}
@@ -198,9 +187,7 @@ func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
 					n++
 				}
 			}
-			if n != 6 {
-				t.Errorf("got %d rows, want 6", n)
-			}
+			expect.Same(t, "rows", n, 6)
 		})
 	}
 }
