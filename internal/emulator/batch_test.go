@@ -115,9 +115,7 @@ rules:
 			}
 		}
 		for _, want := range []string{`"custom_id":"b"`, `"status_code":429`, "slow down", `"custom_id":"c"`, "batch_expired"} {
-			if !strings.Contains(failures, want) {
-				t.Errorf("failures: got %s, want %q in it", failures, want)
-			}
+			expect.Contains(t, "failures", failures, want)
 		}
 		if want := `"body":"<!DOCTYPE html>`; !strings.Contains(lines[1], want) {
 			t.Errorf("got %s, want %q in it", lines[1], want)
@@ -236,9 +234,7 @@ func TestBatchesOfEachProtocol(t *testing.T) {
 			expect.Same(t, "ended", show(first), any(f.ended))
 			got := f.results(t, e, first)
 			for _, want := range []string{f.answer, f.fail} {
-				if !strings.Contains(got, want) {
-					t.Errorf("got the results %s, want in them %s", got, want)
-				}
+				expect.Contains(t, "the results", got, want)
 			}
 			if status, _ := tell(t, e, "POST", first+f.cancel, jsonType, ""); status != http.StatusBadRequest {
 				t.Errorf("to cancel a batch that has ended: got %d, want 400", status)

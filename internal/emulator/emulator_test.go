@@ -150,9 +150,7 @@ func TestWrongKeysAreRefused(t *testing.T) {
 		resp, err := http.DefaultClient.Do(req)
 		expect.OK(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != test.status {
-			t.Errorf("%s: %d, want %d", name, resp.StatusCode, test.status)
-		}
+		expect.Same(t, name, resp.StatusCode, test.status)
 	}
 }
 
@@ -181,9 +179,7 @@ func TestModelsAreListedAndFoundByName(t *testing.T) {
 		if embedding := strings.HasPrefix(m.ID(), "embedding"); embedding != (m.Temperature == nil) {
 			t.Errorf("%s: temperature %v, want none: %t", m.ID(), m.Temperature, embedding)
 		}
-		if !strings.Contains(m.Description, "No model is behind this name") {
-			t.Errorf("%s: %q, want that no model is behind the name", m.ID(), m.Description)
-		}
+		expect.Contains(t, m.ID(), m.Description, "No model is behind this name")
 	}
 	if one := get("/v1/models/brand-pro"); !strings.Contains(one, `"name":"models/brand-pro"`) {
 		t.Errorf("%s, want brand-pro", one)

@@ -341,9 +341,7 @@ func TestMessagesEndAsTheServiceSays(t *testing.T) {
 				end = string(data)
 			}
 			for _, want := range []string{test.want, `"input_tokens":2`, `"cache_read_input_tokens":0`} {
-				if !strings.Contains(end, want) {
-					t.Errorf("%s stream %t: got %s, want %s in it", test.more, stream, end, want)
-				}
+				expect.Contains(t, fmt.Sprintf("%s stream %t", test.more, stream), end, want)
 			}
 		}
 	}
