@@ -14,9 +14,7 @@ func typedValues(t *testing.T) eval.Dict {
 		`{"n": 1.50, "o": {"z": 1.10, "a": true, "off": false, "none": null, "big": 12345678901234567890, "text": "1.1"},
 		  "l": [3, "b", null, {"k": "v"}], "empty": {}}`,
 	))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return vars
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Functions of a dialect give what comes with each rendering, and are no functions elsewhere.
@@ -93,9 +94,7 @@ func TestOneActionKeepsTheTypeOfItsValue(t *testing.T) {
 	}
 	for _, text := range []string{"{{.gone}}", "{{.m.gone}}"} {
 		tm, err := d.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var missing *TemplateError
 		if _, err := tm.Value(in, nil); !errors.As(err, &missing) || missing.Missing != "gone" {
 			t.Errorf("%s: got %v, want a missing variable", text, err)

@@ -2,13 +2,14 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 type item struct {
@@ -171,9 +172,7 @@ func TestBoundsEndWhatWouldTakeVeryLong(t *testing.T) {
 		}
 	}
 	p, err := Compile(`answer matches "^a+$" and not (lower(answer) contains "b") and len(candidates) > 2000`, env{}, Grade)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := p.Run(big); got != true || err != nil {
 		t.Errorf("a megabyte: got %v (%v), want true", got, err)
 	}
@@ -235,9 +234,7 @@ func TestColumnsAreKnownNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]any{"country": "", "population": "", "vars": map[string]any{}}
 	p, err := Compile(`int(population) > 5 and country != vars["first name"]`, known, Truth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := p.Run(map[string]any{"country": "France", "population": "68", "vars": map[string]any{"first name": "x"}})
 	if got != true || err != nil {
 		t.Errorf("%v, %v, want true", got, err)
@@ -260,9 +257,7 @@ func TestReadsListsTheNamesThatAreUsed(t *testing.T) {
 			`vars?.maybe == nil and (vars.other ?? "") == "" and any(candidates, .text in vars)`,
 		env{}, Grade,
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, r := range p.Reads() {
 		s := r.String()
@@ -275,9 +270,7 @@ func TestReadsListsTheNamesThatAreUsed(t *testing.T) {
 		}
 	}
 	want := []string{"usage.outputTokens", "vars.country", "vars.the list", "candidates", "vars.maybe?", "vars.other?", "candidates", "vars"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("reads (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "reads", got, want)
 	if v, ok := p.Reads()[0].Value(sample()); v != 3 || !ok {
 		t.Errorf("outputTokens: got %v, want 3", v)
 	}
@@ -289,13 +282,9 @@ func TestReadsListsTheNamesThatAreUsed(t *testing.T) {
 func TestUsesKnowsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`let x = 1; x > 1 and vars.country == ""`, env{}, Grade)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for path, want := range map[string]bool{"vars": true, "vars country": true, "answer": false, "x": false} {
-		if got := p.Uses(strings.Fields(path)...); got != want {
-			t.Errorf("uses %s: got %v, want %v", path, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("uses %s", path), p.Uses(strings.Fields(path)...), want)
 	}
 }
 
@@ -325,9 +314,7 @@ func TestResultsAreGradedFromZeroToOne(t *testing.T) {
 func TestAProgramRunsConcurrently(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`sum(1..usage.outputTokens) == 6 and answer matches "P"`, env{}, Truth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -345,9 +332,7 @@ func TestAProgramRunsConcurrently(t *testing.T) {
 func TestOpenSamplesLetOtherNamesThrough(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`known + other`, Open{"known": 0.0}, Number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := p.Run(map[string]any{"known": 0.25, "other": 0.5}); got != 0.75 || err != nil {
 		t.Errorf("%v, %v, want 0.75", got, err)
 	}
@@ -361,9 +346,7 @@ func TestNamesOfOtherCharactersAreIndexes(t *testing.T) {
 	t.Parallel()
 	samples := map[string]any{"rouge-1": 0.0}
 	p, err := Compile(`$env["rouge-1"] / 2`, samples, Number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got, err := p.Run(map[string]any{"rouge-1": 1.0}); got != 0.5 || err != nil || p.Reads()[0].Path[0] != "rouge-1" {
 		t.Errorf("%v, %v, want 0.5 of rouge-1", got, err)
 	}
@@ -398,9 +381,7 @@ func TestLetHidesANameOfTheEnvironment(t *testing.T) {
 		}
 	}
 	p, err := Compile(`let answer = vars.country; answer == "x"`, env{}, Truth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if p.Uses("answer") || !p.Uses("vars", "country") {
 		t.Errorf("it reads %v, want vars.country alone", p.Reads())
 	}

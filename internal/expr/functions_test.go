@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 var values = eval.Dict{
@@ -129,9 +131,7 @@ func TestUsualSlipsAreRecognized(t *testing.T) {
 			t.Errorf("%s: got no error, want one", text)
 			continue
 		}
-		if diff := cmp.Diff(want, TemplateError{Slip: e.Slip, Name: e.Name, Missing: e.Missing}); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", text, e.Message, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%s: %s", text, e.Message), TemplateError{Slip: e.Slip, Name: e.Name, Missing: e.Missing}, want)
 	}
 }
 
@@ -174,9 +174,7 @@ func TestATemplateKnowsWhatItUses(t *testing.T) {
 		}
 		got := want
 		got.Constant, got.All = tm.IsConstant(), tm.UsesAll()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		expect.Same(t, text, got, want)
 	}
 }
 
@@ -184,9 +182,7 @@ func TestATemplateKnowsWhatItUses(t *testing.T) {
 func TestABudgetEnds(t *testing.T) {
 	t.Parallel()
 	tm, err := Parse("{{.a}}{{.l}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	budget := &Budget{}
 	budget.Grow(5000)
 	n := 0
@@ -210,9 +206,7 @@ func TestABudgetEnds(t *testing.T) {
 func TestATemplateRendersConcurrently(t *testing.T) {
 	t.Parallel()
 	tm, err := Parse(`{{upper .x}} {{range split "," .x}}{{json .}}{{end}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

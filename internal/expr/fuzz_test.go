@@ -1,8 +1,13 @@
 package expr
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // Whatever the text, compiling and running end, with a problem inside the text or without.
@@ -39,4 +44,40 @@ func FuzzExpression(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzData holds that the content of a variable comes out as it is and is not rendered. Written as JSON, by itself or
+// in a list, it can be read again.
+func FuzzData(f *testing.F) {
+	for _, s := range hostile.Strings() {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 10_000 {
+			return
+		}
+		vars := eval.Dict{"a": text, "l": eval.Array{text, eval.Dict{text: text}}}
+		expect.Same(t, "rendered with", renderedWith(t, "<{{.a}}>", vars), "<"+text+">")
+		want := string([]rune(text))
+		checkJSON(t, renderedWith(t, "{{json .a}}", vars), want)
+		checkJSON(t, renderedWith(t, "{{.l}}", vars), []any{want, map[string]any{want: want}})
+	})
+}
+
+func renderedWith(t *testing.T, template string, vars eval.Dict) string {
+	t.Helper()
+	tm, err := Parse(template)
+	expect.OK(t, err)
+	out, err := tm.Render(vars)
+	expect.OK(t, err)
+	return out
+}
+
+func checkJSON(t *testing.T, data string, want any) {
+	t.Helper()
+	var got any
+	if err := json.Unmarshal([]byte(data), &got); err != nil {
+		t.Fatalf("%s: %v, want no error", data, err)
+	}
+	expect.Same(t, data, got, want)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // The meter changes nothing of what expressions mean.
@@ -56,9 +58,7 @@ func TestTheMeterChangesNoResult(t *testing.T) {
 func mustParse(t *testing.T, source string) *gojq.Query {
 	t.Helper()
 	q, err := gojq.Parse(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return q
 }
 
@@ -126,9 +126,7 @@ func TestConstantsAreFinite(t *testing.T) {
 			if bad := compile(source); bad != nil {
 				got = fmt.Sprint(bad.Offset, " ", bad)
 			}
-			if got != want {
-				t.Errorf("%s: got %q, want %q", source, got, want)
-			}
+			expect.Same(t, source, got, want)
 		}
 	}
 }
@@ -194,9 +192,7 @@ func TestPathsGiveWhatJQGives(t *testing.T) {
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.UseNumber()
 		var v any
-		if err := dec.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, dec.Decode(&v))
 		values = append(values, v)
 	}
 	for source, isPath := range map[string]bool{
@@ -243,9 +239,7 @@ func TestOnlyPathsPick(t *testing.T) {
 		if problem != nil {
 			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
-		if got := expression.OnlyPicks(); got != want {
-			t.Errorf("%s: got %t, want %t", source, got, want)
-		}
+		expect.Same(t, source, expression.OnlyPicks(), want)
 	}
 }
 
@@ -254,9 +248,7 @@ func TestRowsGiveTheItemsOfTheList(t *testing.T) {
 	t.Parallel()
 	var doc any
 	text := `{"data": [{"t": "x", "q": [{"n": 1}, {"n": 2}]}, {"t": "y", "q": []}, {"t": "z", "q": [{"n": 3}]}], "o": {"list": [[1], [2]]}}`
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(text), &doc))
 	for source, list := range map[string]string{
 		`.data[]`: "data", `.data[].q[]`: "data", `.data[].q[].n`: "data", `.data[] | .q[] | .n + 1`: "data", `.o.list[][]`: "o.list",
 		`.data[] | .t as $t | .q[] | {$t, n}`: "data", `.data[] | select(.t != "y")`: "data", `.data[] | .t, .q[0].n`: "data",

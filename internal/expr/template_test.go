@@ -88,9 +88,7 @@ func TestErrorsSayWhatIsWrongInATemplate(t *testing.T) {
 func TestFieldsListsTheVariables(t *testing.T) {
 	t.Parallel()
 	tm, err := Parse("{{.a}} {{with .b}}{{.c}}{{$.d.e}}{{end}} {{json .f.g}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, f := range tm.Fields() {
 		got = append(got, f.Name)
@@ -126,4 +124,41 @@ func TestAnErrorOfAnotherKindKeepsItsMessage(t *testing.T) {
 	expect.Same(t, "in an expression", AsSyntaxError(other).Message, "another kind")
 	_, err := Parse("a {{x")
 	expect.Same(t, "the offset of a template's own", AsTemplateError(fmt.Errorf("in: %w", err)).Offset, 2)
+}
+
+// A template of texts and variables alone renders as text/template does, for the same price and with the same errors.
+func TestPlainTemplatesRenderAsTextTemplateDoes(t *testing.T) {
+	t.Parallel()
+	vars := eval.Dict{
+		"a": "A{{.b}}", "b": "", "n": eval.Number("1.50"), "l": eval.Array{"x"}, "nil": nil, "null": eval.Null("~"),
+		"big": strings.Repeat("x", MaxOutput),
+	}
+	for text, plain := range map[string]bool{
+		"{{.a}}": true, "<{{.a}}> {{ .b }}\n": true, " {{- .a -}} {{/* no */}}": true, "{{.n}} {{.l}} {{.nil}} {{.null}}": true,
+		"é {{.gone}}": true, "{{.big}}{{.a}}": true, "{{.big}}": true, "{{/* nothing */}}": true, `{{"{{"}}`: false, "{{.l.k}}": false,
+		"{{.}}": false, "{{.a | upper}}": false, "{{upper .a}}": false, "{{$x := .a}}{{$x}}": false, "{{if .a}}{{.a}}{{end}}": false,
+		"{{$.a}}": false, "{{(.a)}}": false,
+	} {
+		fast, err := Parse(text)
+		expect.OK(t, err)
+		expect.Same(t, text+" is plain", fast.plain != nil, plain)
+		slow := *fast
+		slow.plain = nil
+		for _, start := range []int{1 << 30, 0, -1} {
+			got, left := priced(fast, vars, start)
+			want, wantLeft := priced(&slow, vars, start)
+			expect.Same(t, text, got, want)
+			expect.Same(t, "what is left after "+text, left, wantLeft)
+		}
+	}
+}
+
+// priced is what a template renders to, or its error, and what it leaves of a budget.
+func priced(t *Template, vars eval.Dict, start int) (got any, left int) {
+	budget := &Budget{left: start}
+	text, err := t.RenderWithin(vars, budget)
+	if problem, ok := errors.AsType[*TemplateError](err); ok {
+		return *problem, budget.left
+	}
+	return text, budget.left
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // columns are values of a row as expressions see them.
@@ -140,9 +142,7 @@ func TestWhatIsNotThereIsRefused(t *testing.T) {
 func TestAProgramRunsAgainAfterItWasStopped(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`len(filter(1..int(number), # % 2 == 0)) > 1`, map[string]any{"number": ""}, Truth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 3 {
 		if got, err := p.Run(map[string]any{"number": "100000000"}); err == nil {
 			t.Fatalf("a hundred million steps give %v, want an error", got)
