@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -17,9 +18,7 @@ import (
 func names(t *testing.T, f fs.FS, dir string) []string {
 	t.Helper()
 	entries, err := fs.ReadDir(f, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -30,9 +29,7 @@ func names(t *testing.T, f fs.FS, dir string) []string {
 func readLayer(t *testing.T, f fs.FS, name string) string {
 	t.Helper()
 	data, err := fs.ReadFile(f, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(data)
 }
 
@@ -43,9 +40,7 @@ func TestOverlayReadsTheFirstThatHasAFile(t *testing.T) {
 		fstest.MapFS{"a": {Data: []byte("above")}, "dir/x": {}},
 		fstest.MapFS{"a": {Data: []byte("below")}, "b": {Data: []byte("b")}, "dir/y": {}},
 	}
-	if got := readLayer(t, o, "a") + readLayer(t, o, "b"); got != "aboveb" {
-		t.Errorf("the files hold %q, want aboveb", got)
-	}
+	expect.Same(t, "texts of the files", readLayer(t, o, "a")+readLayer(t, o, "b"), "aboveb")
 	if got := names(t, o, "dir"); !slices.Equal(got, []string{"x", "y"}) {
 		t.Errorf("the folder has %v, want x and y", got)
 	}
@@ -65,9 +60,7 @@ func TestOverlayReadsTheFirstThatHasAFile(t *testing.T) {
 func TestWithAddsAFile(t *testing.T) {
 	t.Parallel()
 	f := With{FS: fstest.MapFS{"a": {Data: []byte("a")}}, Name: "-", Text: []byte("typed")}
-	if got := readLayer(t, f, "-") + readLayer(t, f, "a"); got != "typeda" {
-		t.Errorf("the files hold %q, want typeda", got)
-	}
+	expect.Same(t, "texts of the files", readLayer(t, f, "-")+readLayer(t, f, "a"), "typeda")
 	if got := names(t, f, "."); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the folder has %v, want a", got)
 	}
@@ -80,9 +73,7 @@ func TestGitReadsFilesAsCommitted(t *testing.T) {
 	if commit, err := g.Commit(); err != nil || len(commit) < 40 {
 		t.Fatalf("got %v, %v, want a commit of at least 40 digits", commit, err)
 	}
-	if got := readLayer(t, g, "suite.yaml") + readLayer(t, g, "data/rows.csv"); got != "old1" {
-		t.Errorf("the files hold %q, want old1", got)
-	}
+	expect.Same(t, "texts of the files", readLayer(t, g, "suite.yaml")+readLayer(t, g, "data/rows.csv"), "old1")
 	if got := names(t, g, "data"); !slices.Equal(got, []string{"rows.csv"}) {
 		t.Errorf("the folder has %v, want rows.csv", got)
 	}
@@ -118,12 +109,8 @@ func history(t *testing.T) string {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // Files of a version keep their modes, a link leads to its file, and a name is looked up as it is written.
@@ -134,12 +121,8 @@ func TestGitKeepsModesAndFollowsLinks(t *testing.T) {
 		"run.sh": "-r-xr-xr-x 7", "link": "-r-xr-xr-x 7", "data": "dr-xr-xr-x 0", "data/[a].csv": "-r--r--r-- 2",
 	} {
 		info, err := fs.Stat(g, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprint(info.Mode(), " ", info.Size()); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		expect.OK(t, err)
+		expect.Same(t, name, fmt.Sprint(info.Mode(), " ", info.Size()), want)
 	}
 	expect.Same(t, "the files", readLayer(t, g, "link")+readLayer(t, g, "data/[a].csv"), "echo 1\n1\n")
 	for _, name := range []string{"out", "circle", "dangling", "data/*.csv"} {
@@ -171,14 +154,10 @@ func TestCheckoutLeavesTheIndexAlone(t *testing.T) {
 	repo := modes(t)
 	put(t, filepath.Join(repo, "sub/run.sh"), "changed")
 	before, err := git(repo, nil, "status", "--porcelain")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	dir := filepath.Join(t.TempDir(), "checkout")
 	g := Git{Dir: filepath.Join(repo, "sub"), Ref: "HEAD"}
-	if err := g.Checkout(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, g.Checkout(dir))
 	out, err := exec.Command("sh", "-c", "cd "+dir+" && ./sub/run.sh && cat top && ls -A").Output()
 	if got := string(out); err != nil || got != "1\nt\nsub\ntop\n" {
 		t.Errorf("the checkout: %q %v, want the four files", got, err)
@@ -199,9 +178,7 @@ func modes(t *testing.T) string {
 	put(t, filepath.Join(dir, "sub/run.sh"), "echo 1\n")
 	put(t, filepath.Join(dir, "sub/data/[a].csv"), "1\n")
 	for name, to := range map[string]string{"link": "run.sh", "out": "../top", "circle": "circle", "dangling": "none"} {
-		if err := os.Symlink(to, filepath.Join(dir, "sub", name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(to, filepath.Join(dir, "sub", name)))
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"update-index", "--chmod=+x", "sub/run.sh"}, {"commit", "-qm", "first"}} {
 		if out, err := git(dir, nil, append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...); err != nil {
@@ -209,4 +186,64 @@ func modes(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+const (
+	one = "0123456789abcdef0123456789abcdef01234567"
+	two = "89abcdef0123456789abcdef0123456789abcdef"
+)
+
+func gitFolder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return dir
+}
+
+func TestTheCheckedOutCommitIsRead(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files map[string]string
+		at    string
+		want  head
+	}{
+		"a branch": {map[string]string{
+			".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": one + "\n",
+		}, "", head{one, "main"}},
+		"a folder below it": {map[string]string{".git/HEAD": one, "a/b/c": ""}, "a/b", head{one, ""}},
+		"a packed branch": {map[string]string{
+			".git/HEAD":        "ref: refs/heads/a/b\n",
+			".git/packed-refs": "# pack-refs with: peeled\n" + two + " refs/heads/a\n" + one + " refs/heads/a/b\n",
+		}, "", head{one, "a/b"}},
+		"a loose one wins": {map[string]string{
+			".git/HEAD": "ref: refs/heads/a", ".git/refs/heads/a": two, ".git/packed-refs": one + " refs/heads/a\n",
+		}, "", head{two, "a"}},
+		"no commit yet":        {map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, "", head{"", "main"}},
+		"another form of refs": {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, "", head{}},
+		"a worktree": {map[string]string{
+			"tree/.git":                          "gitdir: ../repo/.git/worktrees/tree\n",
+			"repo/.git/worktrees/tree/HEAD":      "ref: refs/heads/topic\n",
+			"repo/.git/worktrees/tree/commondir": "../..\n",
+			"repo/.git/refs/heads/topic":         one + "\n",
+		}, "tree", head{one, "topic"}},
+		"a reference that leads out": {map[string]string{".git/HEAD": "ref: refs/heads/../../../secret\n", "secret": one}, "", head{}},
+		"a name with an escape":      {map[string]string{".git/HEAD": "ref: refs/heads/a\x1b[31m\n"}, "", head{}},
+		"no name of a commit":        {map[string]string{".git/HEAD": strings.Repeat("x", 40)}, "", head{}},
+		"a file that says nothing":   {map[string]string{".git": "nothing"}, "", head{}},
+		"an empty folder":            {map[string]string{".git/x": ""}, "", head{}},
+	} {
+		dir := gitFolder(t, test.files)
+		expect.Same(t, name, HeadOf(filepath.Join(dir, filepath.FromSlash(test.at))), test.want)
+	}
+}
+
+func TestAFolderWithoutARepositoryHasNoHead(t *testing.T) {
+	t.Parallel()
+	if got := HeadOf(t.TempDir()); got != (head{}) {
+		t.Errorf("got %+v, want nothing", got)
+	}
 }

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestFilesAreReadUpToALimit(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(name, []byte("12345"), 0o600))
 	for limit, ok := range map[int64]bool{0: false, 4: false, 5: true, 6: true, 1 << 40: true} {
 		for how, read := range map[string]func(string, int64) ([]byte, error){"file": ReadFile, "input": ReadInput} {
 			data, err := read(name, limit)
@@ -30,9 +30,7 @@ func TestFilesAreReadUpToALimit(t *testing.T) {
 		}
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(empty, nil, 0o600))
 	if data, err := ReadFile(empty, 0); err != nil || len(data) != 0 {
 		t.Errorf("an empty file: got %q, %v, want nothing", data, err)
 	}
@@ -41,9 +39,7 @@ func TestFilesAreReadUpToALimit(t *testing.T) {
 func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "r") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if _, err := Open(dir); !errors.Is(err, ErrNotFile) || !strings.Contains(err.Error(), "but a folder") {
 		t.Errorf("a folder: %v, want a folder among %v", err, ErrNotFile)
@@ -58,9 +54,7 @@ func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 		t.Errorf("a device: %v, want a device among %v", err, ErrNotFile)
 	}
 	socket, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer socket.Close()
 	if _, err := Open(filepath.Join(dir, "s")); err == nil {
 		t.Error("a socket was opened, want an error")
@@ -73,14 +67,10 @@ func TestTheFileSystemListsFindsAndReads(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": "a", "sub/b.yaml": "b", "sub/deep/c.txt": "", "größe 日本.csv": "x"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer root.Close()
 	if err := fstest.TestFS(FS(root), "a.yaml", "sub/b.yaml", "sub/deep/c.txt", "größe 日本.csv"); err != nil {
 		t.Error(err)

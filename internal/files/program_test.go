@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func sh(script string) *Invocation {
@@ -67,9 +69,7 @@ func TestFailuresSayHowTheProgramEnded(t *testing.T) {
 		fails(t, script, err, want)
 	}
 	file := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(file, []byte("\x00\x01no program"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte("\x00\x01no program"), 0o700))
 	_, err := (&Invocation{Path: file, Timeout: time.Minute}).Output()
 	fails(t, "no program", err, "cannot be started: exec format error")
 }
@@ -106,9 +106,7 @@ func TestNothingOutlivesItsProgram(t *testing.T) {
 			c := sh("exec 3>alive; " + test.script)
 			c.Dir, c.Timeout = t.TempDir(), test.timeout
 			fifo := filepath.Join(c.Dir, "alive")
-			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, syscall.Mkfifo(fifo, 0o600))
 			begun, gone := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(gone)
@@ -127,9 +125,10 @@ func TestNothingOutlivesItsProgram(t *testing.T) {
 			if late := errors.Is(err, os.ErrDeadlineExceeded); late != (test.timeout < time.Minute) {
 				t.Errorf("%v: got a timeout: %t, want one where time is short", err, late)
 			}
-			if w, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-				w.Close() // for a reader to whom the program was ended too early to speak
-			}
+			w, err := os.OpenFile(fifo, os.O_RDWR, 0) // for a reader to whom the program was ended too early to speak
+			expect.OK(t, err)
+			<-begun
+			expect.OK(t, w.Close())
 			<-gone
 		})
 	}

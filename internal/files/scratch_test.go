@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A scratch folder goes with its owner: when that releases it, and when another process finds that it was killed.
@@ -13,13 +15,9 @@ func TestScratchFoldersGoWithTheirOwner(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	dir, remove, err := Scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	place := func(path string) {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, nil, 0o600))
 	}
 	place(filepath.Join(dir, "file"))
 	place(dir + ".index")
@@ -32,9 +30,7 @@ func TestScratchFoldersGoWithTheirOwner(t *testing.T) {
 	remove()
 	killed := filepath.Join(temp, Prefix+"killed")
 	place(killed)
-	if err := os.MkdirAll(killed+".d/deep", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(killed+".d/deep", 0o700))
 	place(killed + ".d.index")
 	foreign := filepath.Join(temp, "evalrun-of-somebody")
 	place(foreign)

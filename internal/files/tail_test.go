@@ -1,13 +1,13 @@
 package files
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/google/go-cmp/cmp"
 )
 
 // However a program writes its complaint, the end of it is kept, and a mark says that it was longer.
@@ -28,9 +28,7 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 		if len(want) > maxComplaint {
 			want = "…" + want[len(want)-maxComplaint:]
 		}
-		if diff := cmp.Diff(want, kept.String()); diff != "" {
-			t.Errorf("of %d bytes (-want +got):\n%s", all.Len(), diff)
-		}
+		expect.Same(t, fmt.Sprintf("of %d bytes", all.Len()), kept.String(), want)
 	}
 }
 
@@ -55,9 +53,7 @@ func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 	}
 	before := append([]string{}, all...)
 	want := []string{"PATH=/bin", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "=C:=C:\\"}
-	if diff := cmp.Diff(want, environment(all, nil, nil)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", environment(all, nil, nil), want)
 	expect.Same(t, "the environment after", all, before)
 }
 
@@ -67,9 +63,7 @@ func TestVariablesArePassedOnByName(t *testing.T) {
 	all := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "EVALRUN_BASE_URL=u", "VENDOR_API_KEY=y", "OTHER_API_KEY=z", "EMPTY"}
 	got := environment(all, []string{"VENDOR_API_KEY", "OTHER_API_KEY"}, []string{"EVALRUN_API_KEY", "OTHER_API_KEY", "UNSET"})
 	want := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "OTHER_API_KEY=z", "EMPTY"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", got, want)
 }
 
 func TestIsNameAcceptsOnlyNamesOfVariables(t *testing.T) {
@@ -77,8 +71,6 @@ func TestIsNameAcceptsOnlyNamesOfVariables(t *testing.T) {
 	for name, want := range map[string]bool{
 		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,
 	} {
-		if got := IsName(name); got != want {
-			t.Errorf("%q: got %t, want %t", name, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%q", name), IsName(name), want)
 	}
 }
