@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rates"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 type fake struct {
@@ -407,16 +408,12 @@ func TestACallKeepsItsSlotUntilItIsWritten(t *testing.T) {
 			second <- err
 		}()
 		synctest.Wait()
-		if n := len(f.times); n != 1 {
-			t.Errorf("%d calls were sent before the first answer was written down, want 1", n)
-		}
+		expect.Same(t, "calls were sent before the first answer was written down", len(f.times), 1)
 		written()
 		written() // again does nothing
 		if err := <-second; err != nil {
 			t.Error(err)
 		}
-		if n := len(f.times); n != 2 {
-			t.Errorf("%d calls were sent in the end, want 2", n)
-		}
+		expect.Same(t, "calls were sent in the end", len(f.times), 2)
 	})
 }
