@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // apply changes the expected value by the differences and so makes the other one. It fails when a difference says
@@ -122,9 +123,7 @@ func value(random *rand.Rand, depth int) any {
 func copied(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return decoded(t, string(text))
 }
 
@@ -140,9 +139,7 @@ func TestTheDifferencesMakeOneValueOfTheOther(t *testing.T) {
 		}
 		differing += min(d.Total, 1)
 		expect.Same(t, fmt.Sprintf("fields of %v", got), fields, leaves(got))
-		if diff := cmp.Diff(got, apply(t, copied(t, want), d)); diff != "" {
-			t.Errorf("%v and %v: %v do not make the second (-want +got):\n%s", want, got, d.Differences, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%v with the differences to %v, %v", want, got, d.Differences), apply(t, copied(t, want), d), got)
 	}
 	if differing < 1000 {
 		t.Errorf("%d pairs of values differ, want more", differing)
@@ -224,9 +221,7 @@ func TestUnorderedDoesNotCareForOrderAtAnyDepth(t *testing.T) {
 		v := value(random, 4)
 		other := shuffled(random, copied(t, v))
 		d, _ := Rules{Unordered: true}.Compare(v, other, 100_000)
-		if diff := cmp.Diff(&Diff{Equal: leaves(v)}, d); diff != "" {
-			t.Errorf("%v and %v (-want +got):\n%s", v, other, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%v and %v", v, other), d, &Diff{Equal: leaves(v)})
 	}
 }
 
@@ -281,9 +276,7 @@ func TestPointersMatchWholePaths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.pointers.Match(test.path); got != test.want {
-				t.Errorf("%q match %q: got %v, want %v", test.pointers, test.path, got, test.want)
-			}
+			expect.Same(t, fmt.Sprintf("%q match %q", test.pointers, test.path), test.pointers.Match(test.path), test.want)
 		})
 	}
 }
@@ -348,9 +341,7 @@ func TestIgnoredPlacesDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, _ := Rules{Ignore: test.ignore, Unordered: test.unordered}.Compare(decoded(t, test.want), decoded(t, test.got), 100)
-			if diff := cmp.Diff(&test.counts, d); diff != "" {
-				t.Errorf("%s and %s without %q (-want +got):\n%s", test.want, test.got, test.ignore, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%s and %s without %q", test.want, test.got, test.ignore), d, &test.counts)
 		})
 	}
 }
