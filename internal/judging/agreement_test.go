@@ -48,9 +48,7 @@ func runOf(t *testing.T, results ...*eval.Result) *journal.Document {
 		r.N = i
 		expect.OK(t, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	d, err := journal.Open(dir)
 	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
