@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -99,4 +100,61 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 	}
 	expect.Same(t, "its name", GateCase(&journal.GateRule{RuleName: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
 	expect.Same(t, "its name without an arm", GateCase(&journal.GateRule{RuleName: "errors"}), "gate: errors")
+}
+
+// A headline has one word for each way in which a run can end, whatever format shows it.
+func TestHeadlineSaysHowARunEnded(t *testing.T) {
+	t.Parallel()
+	stopped := &eval.End{Reason: eval.EndBudget}
+	shard := func(r *eval.Run) { r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2} }
+	failing := func(code int) journal.Gate {
+		return journal.Gate{Exit: code, Rules: []journal.GateRule{{RuleName: journal.RulePassRate}}}
+	}
+	held := []journal.GateRule{{RuleName: journal.RulePassRate, Standing: journal.RuleHolds}}
+	for want, test := range map[string]struct {
+		end    *eval.End
+		change func(*eval.Run)
+		gate   journal.Gate
+	}{
+		"PASS: the gate holds (exit 0)":               {completed(), nil, journal.Gate{Rules: held}},
+		"PASS: nothing that counts failed (exit 0)":   {completed(), nil, journal.Gate{}},
+		"NOT GATED: a shard applies no gate (exit 0)": {completed(), shard, journal.Gate{}},
+		"FAIL: the gate does not hold (exit 1)":       {completed(), nil, failing(eval.CodeFailed)},
+		"FAIL: 1 trial failed (exit 1)":               {completed(), nil, journal.Gate{Exit: eval.CodeFailed}},
+		"INCONCLUSIVE: there are too few cases for a verdict, and the gate says that this fails (exit 3)": {
+			completed(), nil, failing(eval.CodeInconclusive),
+		},
+		"ERROR: the gate does not hold (exit 4)":                         {completed(), nil, failing(eval.CodeIncomplete)},
+		"ERROR: 1 trial could not be judged (exit 4)":                    {completed(), nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INCOMPLETE: not every trial of the plan was judged (exit 4)":    {stopped, nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INTERRUPTED: the run was killed (exit 4)":                       {nil, nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INTERRUPTED: not every trial of the plan was judged (exit 130)": {stopped, nil, journal.Gate{Exit: eval.CodeInterrupted}},
+	} {
+		d := rows(t, test.change, test.end, "pfe")
+		d.Decision = &journal.Decision{Gate: test.gate}
+		expect.Same(t, "headline", HeadlineOf(d).String(), want)
+	}
+	d := rows(t, nil, nil, "p")
+	d.Running = true
+	expect.Same(t, "headline of a run in progress", HeadlineOf(d).String(), "IN PROGRESS: the run is still in progress")
+}
+
+// What a target does not set is the model's, and is marked so.
+func TestSamplingMarksWhatIsTheModels(t *testing.T) {
+	t.Parallel()
+	model := wire.NamedModel("svc-pro")
+	for _, test := range []struct {
+		c    *eval.GenerationConfig
+		m    *eval.Model
+		want string
+	}{
+		{nil, model, "temperature 0.9 (default), topP 1 (default), topK 1 (default)"},
+		{&eval.GenerationConfig{Temperature: new(0.0)}, model, "temperature 0, topP 1 (default), topK 1 (default)"},
+		{&eval.GenerationConfig{Temperature: new(0.5), TopP: new(0.1), TopK: new(3)}, model, "temperature 0.5, topP 0.1, topK 3"},
+		{&eval.GenerationConfig{TopK: new(3)}, nil, "topK 3"},
+		{nil, wire.NamedModel("embedding-001"), ""},
+		{nil, nil, ""},
+	} {
+		expect.Same(t, "result", NewSampling(test.c, test.m).String(), test.want)
+	}
 }
