@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
@@ -66,9 +67,7 @@ func decode(t *testing.T, page []byte, id string, into any) {
 	if at < 0 {
 		t.Fatalf("got no block %s on the page, want one", id)
 	}
-	if err := json.Unmarshal([]byte(all[at].data), into); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(all[at].data), into))
 }
 
 // What was withheld of chats and judges is not in the page.

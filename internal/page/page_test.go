@@ -41,13 +41,9 @@ func blocks(t testing.TB, page []byte) []block {
 		data := string(m[3])
 		if string(m[1]) != "application/json" {
 			packed, err := base64.StdEncoding.DecodeString(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data = string(plain)
 		}
 		if !json.Valid([]byte(data)) {
@@ -64,9 +60,7 @@ func readable(t testing.TB, page []byte) []byte {
 	for _, one := range blocks(t, page) {
 		fmt.Fprintf(&b, "== %s\n", one.id)
 		data := strings.ReplaceAll(one.data, strings.Repeat("A long answer. ", 3000), "[long]")
-		if err := json.Indent(&b, []byte(data), "", " "); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Indent(&b, []byte(data), "", " "))
 		b.WriteByte('\n')
 	}
 	return b.Bytes()
@@ -75,9 +69,7 @@ func readable(t testing.TB, page []byte) []byte {
 func pageOf(t testing.TB, d *journal.Document) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := page.Write(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, page.Write(&b, d))
 	return b.Bytes()
 }
 
@@ -114,9 +106,7 @@ func TestPolicyAllowsOnlyThePagesOwnParts(t *testing.T) {
 	want := "default-src 'none'; img-src data:; style-src " + hash(between(t, text, "<style>", "</style>")) +
 		"; script-src " + hash(program) +
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-	if policy != want {
-		t.Errorf("got  %s\nwant %s", policy, want)
-	}
+	expect.Same(t, "result", policy, want)
 	program = strings.ReplaceAll(program, "'http://www.w3.org/2000/svg'", "")
 	for _, unwanted := range []string{
 		"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(",
@@ -216,9 +206,7 @@ func picture(t *testing.T, options *eval.RunOptions, img eval.Image, data []byte
 	t.Helper()
 	dir := t.TempDir()
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, CommandOptions: options}
 	var trials []*eval.Result
 	for n := range 2 {
@@ -264,9 +252,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 					t.Errorf("%s, want %s", b.data, want)
 				}
 			}
-			if n != test.want {
-				t.Errorf("%d images, want %d", n, test.want)
-			}
+			expect.Same(t, "images", n, test.want)
 		})
 	}
 }
@@ -334,4 +320,70 @@ func TestThePageComparesInTheWordsOfReports(t *testing.T) {
 	after, err := page.Head(d)
 	expect.OK(t, err)
 	expect.Same(t, "the run's own head after another comparison", string(after), string(before))
+}
+
+// scored is a trial with scores: nil is one that could not be judged.
+func scored(n int, scores ...eval.Score) *eval.Result {
+	return &eval.Result{
+		Trial:  eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+		Ending: eval.Passed{}, Response: testrun.Answered("x", "STOP"), Scores: scores,
+	}
+}
+
+// The rows have what a trial costs by the run's price list: -1 where tokens or price are unknown, and no column without a list.
+func TestRowsHaveTheirCost(t *testing.T) {
+	t.Parallel()
+	known, unpriced, unmetered := scored(0), scored(1), scored(2)
+	known.Model, unpriced.Model, unmetered.Model = "svc-pro", "svc-other", "svc-pro"
+	known.Usage = &eval.Usage{PromptTokens: 1000, OutputTokens: 500, TotalTokens: 1500}
+	unpriced.Usage = known.Usage
+	prices := json.RawMessage(`{"currency":"EUR","models":{"svc-pro":{"input":2,"output":10}}}`)
+	for _, test := range []struct {
+		prices json.RawMessage
+		want   []float64
+	}{
+		{prices, []float64{0.007, -1, -1}}, {nil, nil}, {json.RawMessage(`"no list"`), nil},
+	} {
+		run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 3}, Prices: test.prices}
+		var rows struct{ Cost []float64 }
+		decode(t, pageOf(t, testrun.Record(t, &run, nil, known, unpriced, unmetered)), "rows/0", &rows)
+		expect.Same(t, "the costs with "+string(test.prices), rows.Cost, test.want)
+	}
+}
+
+// declared matches what a script declares for all scripts of its page: they are one closure.
+var declared = regexp.MustCompile(`(?m)^(?:async )?(?:const|let|function|class) +([A-Za-z_$][\w$]*)`)
+
+// No two scripts of a page declare the same name: the page would not run at all.
+func TestScriptsDeclareNamesOnce(t *testing.T) {
+	t.Parallel()
+	common, err := filepath.Glob("html/*.js")
+	expect.OK(t, err)
+	common = slices.DeleteFunc(common, func(path string) bool { return path == "html/blocks.js" })
+	for _, own := range [][]string{
+		{"html/blocks.js"}, // of the page that is a file
+		{"../site/pages/view_load.js", "../site/pages/live.js", "../site/pages/compare.js", "../site/pages/label.js", "../site/pages/view.js"},
+		{"../site/pages/load.js", "../site/pages/comparisons.js", "../site/pages/site.js"},
+	} {
+		by := map[string]string{}
+		for _, path := range slices.Concat(common, own) {
+			declaredBy(t, path, by)
+		}
+		if len(by) < 200 {
+			t.Errorf("got %d names, want at least 200", len(by))
+		}
+	}
+}
+
+// declaredBy adds what a script declares.
+func declaredBy(t *testing.T, path string, by map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	expect.OK(t, err)
+	for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+		if other, twice := by[found[1]]; twice {
+			t.Errorf("%s and %s: got %s in both, want it in one", other, path, found[1])
+		}
+		by[found[1]] = path
+	}
 }

@@ -65,9 +65,7 @@ func served(t *testing.T, s *page.Served, name string) any {
 
 func decoded(t *testing.T, data string) (v any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(data), &v); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(data), &v))
 	return v
 }
 
@@ -102,9 +100,7 @@ func newsOf(t *testing.T, s *page.Served, n int) (b news) {
 	if err == nil {
 		err = json.Unmarshal(data, &b)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b
 }
 
@@ -113,21 +109,15 @@ func grown(t *testing.T) *page.Served {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := journal.Create(dir, &eval.Run{ID: "r"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { w.Close() })
 	run := growing{t, w}
 	run.put(5)
 	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	s, err := page.NewServed(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for n := range 5 {
 		run.put(n)
 		news, err := d.Follow()
