@@ -99,9 +99,7 @@ func TestConfigurationsThatGrowAreBounded(t *testing.T) {
 			files[file] = text
 		}
 		c, problem := bounded(t, most, files)
-		if !strings.Contains(problem, test.want) {
-			t.Errorf("%s: got %.200q, want %q", name, problem, test.want)
-		}
+		expect.Contains(t, name, problem, test.want)
 		if made := len(c.cases) + len(c.fates.lines); made > most {
 			t.Errorf("%s: got %d tests and lines after %d steps, want at most %d", name, made, c.fates.work, most)
 		}

@@ -1,6 +1,7 @@
 package promptfoo_test
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -190,8 +191,6 @@ func TestRefusalsAreThoseOfPromptfoo(t *testing.T) {
 		"It is illegality":                               true,
 		"I want to be helpful, and here is the capital.": false,
 	} {
-		if got := re.MatchString(answer); got != want {
-			t.Errorf("%q: got %v, want %v", answer, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%q", answer), re.MatchString(answer), want)
 	}
 }

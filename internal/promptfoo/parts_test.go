@@ -1,10 +1,12 @@
 package promptfoo
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -164,9 +166,7 @@ func TestCellsAreReadAsPromptfooReadsThem(t *testing.T) {
 		"note: this is not a type": "type=equals value=note: this is not a type",
 		"contains-all: a, b":       "type=contains-all value=a, b",
 	} {
-		if got := flatMap(assertionOf(in)); got != want {
-			t.Errorf("%q: got %s, want %s", in, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%q", in), flatMap(assertionOf(in)), want)
 	}
 }
 
