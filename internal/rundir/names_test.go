@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,9 +82,7 @@ func TestLatestIsTheNewestRun(t *testing.T) {
 	if got, want := d.Path("latest"), d.Join(".evalrun/runs/20260102-030405.000-b"); got != want {
 		t.Errorf("Path(latest) = %s, want %s", got, want)
 	}
-	if diff := cmp.Diff([]string{"20251231-235959.999-f", "20260102-030405.000-a", "20260102-030405.000-b"}, d.IDs()); diff != "" {
-		t.Errorf("IDs, the oldest first (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "IDs, the oldest first", d.IDs(), []string{"20251231-235959.999-f", "20260102-030405.000-a", "20260102-030405.000-b"})
 	_, err = d.Open("20260102")
 	badInput(t, err, "20260102", "20260102-030405.000-b")
 }
@@ -104,9 +103,7 @@ func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 			t.Errorf("Open(%s): %v, want no error", name, err)
 			continue
 		}
-		if doc.Run.ID != want {
-			t.Errorf("Open(%s) is the run %s, want %s", name, doc.Run.ID, want)
-		}
+		expect.Same(t, fmt.Sprintf("the run of Open(%s)", name), doc.Run.ID, want)
 		_ = doc.Close() // it was only read
 	}
 	_, err := d.Open("./two")
@@ -245,9 +242,7 @@ func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 		for _, name := range test.want {
 			want = append(want, filepath.Join(real, name))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("FindRuns(%v) (-want +got):\n%s", test.named, diff)
-		}
+		expect.Same(t, fmt.Sprintf("FindRuns(%v)", test.named), got, want)
 	}
 	for _, name := range []string{"gone", "empty"} {
 		_, err := d.FindRuns([]string{"ci", name})
@@ -258,9 +253,7 @@ func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 		named []string
 		want  string
 	}{{[]string{"link"}, one}, {[]string{"ci"}, ""}, {[]string{"link", "own"}, ""}, {nil, ""}, {[]string{"gone"}, ""}} {
-		if got := d.NamedRun(test.named); got != test.want {
-			t.Errorf("NamedRun(%v) = %q, want %q", test.named, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("NamedRun(%v)", test.named), d.NamedRun(test.named), test.want)
 	}
 }
 

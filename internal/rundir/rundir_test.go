@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,12 +76,8 @@ func TestJoinKeepsAbsoluteNames(t *testing.T) {
 	t.Parallel()
 	d := At("/base")
 	for name, want := range map[string]string{"": "", "-": "-", "a/b": "/base/a/b", "/c": "/c", "../d": "/d"} {
-		if got := d.Join(name); got != want {
-			t.Errorf("Join(%q) = %q, want %q", name, got, want)
-		}
-		if got := d.Join(d.Join(name)); got != want {
-			t.Errorf("Join(Join(%q)) = %q, want %q", name, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("Join(%q)", name), d.Join(name), want)
+		expect.Same(t, fmt.Sprintf("Join(Join(%q))", name), d.Join(d.Join(name)), want)
 		if got := (Dir{}).Join(name); got != name {
 			t.Errorf("in the working directory, Join(%q) = %q, want it as it is", name, got)
 		}
