@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -25,12 +24,6 @@ type answeredDoctor struct {
 
 var answers = []answeredDoctor{
 	{
-		"a clock that is wrong", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
-			_, _ = w.Write([]byte(`{"models":[{"name":"models/m"}]}`))
-		}, eval.CodeOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
-	},
-	{
 		"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
 		eval.CodeOK,
 		[]string{"warning models: the service lists none", "ok clock:"},
@@ -42,32 +35,17 @@ var answers = []answeredDoctor{
 			_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
 		}, eval.CodeIncomplete, []string{"problem service:"}, "ok models",
 	},
-	{
-		"no metadata", http.NotFound, eval.CodeOK, []string{"warning service: http://127.0.0.1"}, "ok models",
-	},
-	{
-		"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
-		}, eval.CodeIncomplete, []string{"problem service:"}, "ok models",
-	},
-	{
-		"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
-		eval.CodeIncomplete,
+	noAnswer("an error with status 200", `{"error":{"code":503,"message":"closed on Sundays"}}`),
+	noAnswer("an empty object", `{}`), noAnswer("null", `null`), noAnswer("something else than the service", `<html>`),
+}
+
+// noAnswer is a service that answers with something else than models.
+func noAnswer(name, body string) answeredDoctor {
+	return answeredDoctor{
+		name, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }, eval.CodeIncomplete,
 		[]string{"problem service:"},
 		"ok models",
-	},
-	{
-		"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
-		eval.CodeIncomplete,
-		[]string{"problem service:"},
-		"ok models",
-	},
-	{
-		"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
-		eval.CodeIncomplete,
-		[]string{"problem service:"},
-		"ok models",
-	},
+	}
 }
 
 func TestDoctorSaysWhatItFinds(t *testing.T) {

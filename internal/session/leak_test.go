@@ -21,6 +21,15 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
+const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"The capital of France is Paris."}]},` +
+	`"finishReason":"STOP","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"},` +
+	`{"category":"HARM_CATEGORY_HATE_SPEECH","probability":"NEGLIGIBLE"}]}],` +
+	`"promptFeedback":{"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]}}`
+
+// modelData is metadata of a model, whose name is to be filled in.
+const modelData = `{"name":"models/%s","inputTokenLimit":30720,"outputTokenLimit":2048,` +
+	`"supportedGenerationMethods":["generateContent","countTokens"]}`
+
 // leakTimeout is the deadline of an attempt. It is short, since a fifth of the attempts wait for it. It is long enough
 // that a busy machine does not miss it twenty times in a row, which would open the circuit.
 const leakTimeout = 200 * time.Millisecond
@@ -163,7 +172,7 @@ func leakSuite(t *testing.T, cases int) string {
 
 // leakWatch checks every result: whatever the service does, a fault is an error of a kind and never a pass.
 type leakWatch struct {
-	silent
+	unwatched
 	t       *testing.T
 	seen    map[string]int // by fault and outcome
 	results int

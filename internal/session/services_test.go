@@ -1,10 +1,17 @@
 package session
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // namedSuite has a model under test at a named service, and an application; the judge is at another service.
@@ -86,4 +93,119 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 	s.env["A_API_KEY"] = "a\nb"
 	_, err = s.settle(Options{}, "one.yaml")
 	s.bad(err, "A_API_KEY", "in no key")
+}
+
+// What a protocol does not have is refused without a request, and no protocol claims what its client cannot do.
+func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[eval.ProtocolName]struct{ counts, embeds, lists bool }{
+		eval.Generative: {true, true, true},
+		eval.OpenAI:     {false, true, true},
+		eval.Responses:  {false, false, true},
+		eval.Anthropic:  {true, false, true},
+	} {
+		expect.Same(t, string(name)+" counts", Can(name, wire.MethodCountTokens), one.counts)
+		expect.Same(t, string(name)+" embeds", Can(name, wire.MethodEmbed), one.embeds)
+		c := contact{NamedService: &suite.NamedService{Name: "s", Protocol: name}, URL: "http://127.0.0.1:1"}
+		client := c.Connect()
+		defer client.Close()
+		to := asService(client, true)
+		var refused []error
+		if !one.counts {
+			_, err := to.CountTokens(t.Context(), &eval.Call{})
+			refused = append(refused, err)
+		}
+		if !one.embeds {
+			_, err := to.Embed(t.Context(), &eval.EmbedCall{})
+			refused = append(refused, err)
+		}
+		_, err := to.Models(t.Context(), "") // no metadata are requested
+		refused = append(refused, err)
+		for _, err := range refused {
+			if e := eval.AsError(err); e == nil || !e.Unsent || e.Retry != eval.RetryNever {
+				t.Errorf("%s: got %v, want an error of a call that was not sent", name, err)
+			}
+		}
+	}
+}
+
+// A secret header counts with the token behind its scheme, and only secret ones do.
+func TestSecretHeadersCountWithTheirToken(t *testing.T) {
+	t.Parallel()
+	c := contact{NamedService: &suite.NamedService{Headers: []eval.Header{
+		{Name: "authorization", Value: "Bearer hush", Secret: true}, {Name: "x-team", Value: "open"}, {Name: "x-empty", Secret: true},
+	}}}
+	expect.Same(t, "secrets", c.Secrets(), []string{"Bearer hush", "hush"})
+	expect.Same(t, "headers", len(c.headers()), 3)
+}
+
+type answering struct{}
+
+func (answering) Generate(context.Context, *eval.Call) (*eval.Response, error) {
+	return &eval.Response{}, nil
+}
+
+// Where nothing should be called, a call is an error that says what is missing, not a panic.
+func TestStandInsRefuseCalls(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, s := range map[string]struct {
+		flow.Service
+		want refusing
+	}{
+		"no model":    {absent{refusing: noModel}, noModel},
+		"application": {caller{refusing: onlyGenerate, attempter: answering{}}, onlyGenerate},
+	} {
+		calls := map[string]func() error{
+			"generate": func() error { _, err := s.Generate(ctx, &eval.Call{}); return err },
+			"count":    func() error { _, err := s.CountTokens(ctx, &eval.Call{}); return err },
+			"embed":    func() error { _, err := s.Embed(ctx, &eval.EmbedCall{}); return err },
+			"model":    func() error { _, err := s.Model(ctx, "v1", "m"); return err },
+			"models":   func() error { _, err := s.Models(ctx, "v1"); return err },
+		}
+		if name == "application" {
+			if err := calls["generate"](); err != nil {
+				t.Errorf("%s: got %v, want an answer", name, err)
+			}
+			delete(calls, "generate")
+		}
+		for what, call := range calls {
+			var e *eval.Error
+			if err := call(); !errors.As(err, &e) || e.Message != string(s.want) || e.Retry != eval.RetryNever || !e.Unsent {
+				t.Errorf("%s, %s: got %v, want an *eval.Error with %q", name, what, err, s.want)
+			}
+		}
+	}
+}
+
+func TestScopesAreTakenByName(t *testing.T) {
+	t.Parallel()
+	const base = "https://scopes.example/auth"
+	for _, test := range []struct {
+		base  string
+		names []string
+		want  []string
+		says  string // of the error
+	}{
+		{base, nil, []string{scopeOf(base, scopeRetriever)}, ""},
+		{base, []string{"retriever", scopeRetriever}, []string{scopeOf(base, scopeRetriever)}, ""},
+		{"", []string{"https://other.example/whole"}, []string{"https://other.example/whole"}, ""},
+		{"", []string{"retriever"}, nil, "needs the prefix of the deployment's scopes"},
+		{base, []string{"retreiver"}, nil, "there is no scope"},
+	} {
+		names, err := scopeNames(test.names)
+		var got []string
+		if err == nil {
+			got, err = loginScopes(test.base, names)
+		}
+		if test.says == "" {
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("%q: %q, %v; want %q", test.names, got, err, test.want)
+			}
+			continue
+		}
+		if eval.CodeOf(err) != eval.CodeBadInput || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: %v, want exit 2 and %q", test.names, err, test.says)
+		}
+	}
 }

@@ -33,51 +33,21 @@ func settled(t *testing.T, o eval.Options, env map[string]string, files ...strin
 	return l.Settle()
 }
 
-// A flag wins over a variable, a variable over the suites, and they over the defaults.
-func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
+// Where neither a suite nor a variable nor a flag says anything the defaults hold. The emulator has its own address, and a key no space
+// around it.
+func TestSettleHasDefaults(t *testing.T) {
 	t.Parallel()
-	suite := suiteOf(t, "a", "service: {baseUrl: 'https://suite.example/', auth: apiKeyQuery}\nlimits: {concurrency: 3, timeout: 5s}")
-	plain := suiteOf(t, "b", "")
+	file := suiteOf(t, "a", "")
+	j, err := settled(t, eval.Options{}, nil, file)
+	expect.OK(t, err)
+	service, limits := &j.Settings.Service, &j.Settings.Limits
+	expect.Same(t, "address and key", [2]string{service.BaseURL, j.Settings.Key()}, [2]string{})
+	expect.Same(t, "auth", service.Auth, "apiKey")
+	expect.Same(t, "limits", [2]any{limits.Concurrency, limits.Timeout}, [2]any{8, time.Minute})
 	env := map[string]string{"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_API_KEY": " secret "}
-	for name, test := range map[string]struct {
-		options     eval.Options
-		env         map[string]string
-		file        string
-		url         string
-		auth        eval.AuthKind
-		concurrency int
-		timeout     time.Duration
-	}{
-		"defaults": {file: plain, auth: "apiKey", concurrency: 8, timeout: time.Minute},
-		"suite":    {file: suite, url: "https://suite.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
-		"variable": {env: env, file: suite, url: "https://variable.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
-		"flag": {
-			options: eval.Options{
-				ServiceOptions: eval.ServiceOptions{BaseURL: "https://flag.example", Auth: "apiKey"},
-				LimitOptions:   eval.LimitOptions{Concurrency: 5, Timeout: time.Second},
-			},
-			env: env, file: suite, url: "https://flag.example", auth: "apiKey", concurrency: 5, timeout: time.Second,
-		},
-		"emulator": {
-			options: eval.Options{Emulator: eval.DemoScript},
-			env:     env, file: suite, url: emulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
-		},
-	} {
-		j, err := settled(t, test.options, test.env, test.file)
-		if err != nil {
-			t.Errorf("%s: %v, want no error", name, err)
-			continue
-		}
-		s := &j.Settings
-		if s.Service.BaseURL != test.url || s.Service.Auth != test.auth || s.Limits.Concurrency != test.concurrency ||
-			s.Limits.Timeout != test.timeout {
-			t.Errorf("%s: %s, %s, %d calls at once, %s; want %s, %s, %d, %s", name, s.Service.BaseURL, s.Service.Auth, s.Limits.Concurrency,
-				s.Limits.Timeout, test.url, test.auth, test.concurrency, test.timeout)
-		}
-		if want := strings.TrimSpace(test.env["EVALRUN_API_KEY"]); s.Key() != want {
-			t.Errorf("%s: the key is %q, want %q", name, s.Key(), want)
-		}
-	}
+	j, err = settled(t, eval.Options{Emulator: eval.DemoScript}, env, file)
+	expect.OK(t, err)
+	expect.Same(t, "those of the emulator", [2]string{j.Settings.Service.BaseURL, j.Settings.Key()}, [2]string{emulatorURL, "secret"})
 }
 
 // The hint names the filter that selects nothing, and what it could have meant.

@@ -256,9 +256,7 @@ func (s *site) refused(err error, code int, names ...string) {
 		text = b.String()
 	}
 	for _, name := range names {
-		if !strings.Contains(text, name) {
-			s.Errorf("got %q, want it to name %q", text, name)
-		}
+		expect.Contains(s, "result", text, name)
 	}
 }
 
