@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -27,16 +28,12 @@ func watch(t *testing.T, s *Server, path, last string) *watched {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
 	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Fatalf("got %v, %v, want text/event-stream", got, resp.Status)
 	}
@@ -73,9 +70,7 @@ func (w *watched) next(t *testing.T) (e update) {
 		case "event":
 			e.name = value
 		case "data":
-			if err := json.Unmarshal([]byte(value), &e); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(value), &e))
 		case "":
 			if e.name != "" {
 				return e

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
@@ -65,9 +66,7 @@ func TestGuardLetsOnlyThisMachineRead(t *testing.T) {
 				"Cross-Origin-Opener-Policy":   "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "X-Frame-Options": "DENY",
 				"Cache-Control": "no-store", "Access-Control-Allow-Origin": "",
 			} {
-				if got := resp.Header.Get(key); got != want {
-					t.Errorf("%s %s: %s: %q, want %q", name, path, key, got, want)
-				}
+				expect.Same(t, fmt.Sprintf("%s %s: %s", name, path, key), resp.Header.Get(key), want)
 			}
 		}
 	}
@@ -93,9 +92,7 @@ func TestHostsBeyondThisMachineAreWarnedOf(t *testing.T) {
 		{"0.0.0.0:9", "0.0.0.0:9", "", false, true},
 	} {
 		at, err := net.ResolveTCPAddr("tcp", test.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		h := newHosts(test.given, at)
 		if got := h.allow(test.host); got != test.allowed || (h.warning() != "") != test.warns {
 			t.Errorf("%s asked as %q: got %v, warning %q, want %v, a warning: %v",
@@ -109,9 +106,7 @@ func TestNoRequestLeadsToAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	secret := "very secret"
-	if err := os.WriteFile("secret", []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile("secret", []byte(secret), 0o600))
 	s := serve(t)
 	key := data[[]viewedRun](t, s, "/data/runs")[0].Key
 	names := append(
@@ -136,9 +131,7 @@ func TestNoRequestLeadsToAFile(t *testing.T) {
 func leadsNowhere(t *testing.T, s *Server, path, secret string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	r.URL.Opaque = "//" + s.hosts.own + path // as it is
 	resp, err := client.Do(r)
 	if err != nil {

@@ -56,9 +56,7 @@ func begin(t *testing.T, id string, planned int) *journal.Writer {
 		ID: id, StartedAt: "2026-01-0" + id[len(id)-1:] + "T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}},
 		Plan: eval.RunPlan{Trials: planned, Arms: []string{"t/p"}},
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return w
 }
 
@@ -72,25 +70,19 @@ func record(t *testing.T, id string, trials ...*eval.Result) {
 func write(t *testing.T, w *journal.Writer, trials ...*eval.Result) {
 	t.Helper()
 	for _, r := range trials {
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
 }
 
 func finish(t *testing.T, w *journal.Writer) {
 	t.Helper()
-	if err := w.Finish(&eval.End{FinishedAt: "2026-01-09T00:00:00Z", Reason: eval.EndCompleted}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-09T00:00:00Z", Reason: eval.EndCompleted}))
 }
 
 func serve(t *testing.T, named ...string) *Server {
 	t.Helper()
 	s, err := Start(Options{Listen: "127.0.0.1:0", Named: named, Every: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -106,21 +98,15 @@ func ask(t *testing.T, s *Server, path string, change func(*http.Request)) (*htt
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if change != nil {
 		change(r)
 	}
 	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return resp, string(body)
 }
 
@@ -206,12 +192,8 @@ func TestOnlyRunsAndFoldersCanBeNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	record(t, "r2", trial(0, eval.Pass))
-	if err := os.MkdirAll("there/deep", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(".evalrun/runs/r2", "there/deep/r2"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll("there/deep", 0o755))
+	expect.OK(t, os.Rename(".evalrun/runs/r2", "there/deep/r2"))
 	for _, test := range []struct {
 		named []string
 		want  string
@@ -223,9 +205,7 @@ func TestOnlyRunsAndFoldersCanBeNamed(t *testing.T) {
 		{[]string{"latest"}, "r1", true},
 	} {
 		s := serve(t, test.named...)
-		if got := ids(t, s); got != test.want {
-			t.Errorf("%v: %s, want %s", test.named, got, test.want)
-		}
+		expect.Same(t, fmt.Sprint(test.named), ids(t, s), test.want)
 		if got := s.RunURL(); (got != s.URL) != test.one {
 			t.Errorf("%v: the page is %s at the address %s; want that of one run: %v", test.named, got, s.URL, test.one)
 		} else if resp, _ := ask(t, s, strings.TrimPrefix(got, strings.TrimSuffix(s.URL, "/")), nil); resp.StatusCode != http.StatusOK {
@@ -236,9 +216,7 @@ func TestOnlyRunsAndFoldersCanBeNamed(t *testing.T) {
 
 func TestARunThatIsNotThereIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir("empty", 0o755))
 	for _, name := range []string{"empty", "nowhere", "../x"} {
 		if _, err := Start(Options{Listen: "127.0.0.1:0", Named: []string{name}}); err == nil ||
 			!strings.Contains(err.Error(), "there is no run "+name) {
@@ -284,12 +262,8 @@ func TestNoRequestChangesAFile(t *testing.T) {
 func remember(t *testing.T, id string) {
 	t.Helper()
 	d, err := rundir.At("").Open(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(rundir.At("").Remember(d), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(rundir.At("").Remember(d), d.Close()))
 }
 
 // tree lists all files with their sizes and times.
@@ -304,9 +278,7 @@ func tree(t *testing.T) string {
 		fmt.Fprintln(&b, path, info.Size(), info.ModTime())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b.String()
 }
 
@@ -361,12 +333,8 @@ func TestARunThatIsReplacedOrResumedIsReadAgain(t *testing.T) {
 	at := "/run/" + data[[]viewedRun](t, s, "/data/runs")[0].Key + "/data/"
 	first, _ := ask(t, s, at+"index", nil)
 	w, d, err := journal.Resume(".evalrun/runs/r1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.Close(), w.Resumed(&journal.Resumed{})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(d.Close(), w.Resumed(&journal.Resumed{})))
 	write(t, w, trial(1, eval.Fail))
 	finish(t, w)
 	for ix := (index{}); len(ix.Blocks) != 1 || ix.Blocks[0] != 2; { // it is looked at each millisecond
@@ -398,9 +366,7 @@ func TestManyRunsAreShownAllTheSame(t *testing.T) {
 	}
 	s.opened.mu.Lock()
 	defer s.opened.mu.Unlock()
-	if len(s.opened.all) != mostOpen {
-		t.Errorf("%d runs are open, want %d", len(s.opened.all), mostOpen)
-	}
+	expect.Same(t, "open runs", len(s.opened.all), mostOpen)
 }
 
 // The trends of metrics come from the history, and from the run files that it does not know.
