@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // TestGaffkeAgreesWithItsSimulation checks the integral against the definition it evaluates.
@@ -76,13 +78,9 @@ func TestGaffkeNeverRisesWithALowerUnit(t *testing.T) {
 		}
 	}
 	for n, pass := range map[int]bool{58: false, 59: true} {
-		if got := GaffkeNonInferiority(make([]float64, n), -1, 0.05) <= 0.05; got != pass {
-			t.Errorf("%d constant scores pass: got %v, want %v", n, got, pass)
-		}
+		expect.Same(t, fmt.Sprintf("%d constant scores pass", n), GaffkeNonInferiority(make([]float64, n), -1, 0.05) <= 0.05, pass)
 	}
-	if n := MinCasesConstant(0.05, 0.05); n != 59 {
-		t.Errorf("constant scores: got a need of %d, want 59", n)
-	}
+	expect.Same(t, "cases that constant scores need", MinCasesConstant(0.05, 0.05), 59)
 }
 
 func BenchmarkGaffke(b *testing.B) {

@@ -266,9 +266,7 @@ func TestNoEvidenceGivesUnknownValues(t *testing.T) {
 	if p := NonInferiorityT(constant, 0.05); p != 1 || UseT(constant) {
 		t.Errorf("t of constant scores: got %v, want 1", p)
 	}
-	if p := GaffkeNonInferiority(nil, -1, 0.05); p != 1 {
-		t.Errorf("Gaffke of nothing: got %v, want 1", p)
-	}
+	expect.Same(t, "Gaffke of nothing", GaffkeNonInferiority(nil, -1, 0.05), 1)
 	if lo, hi := Wilson(0, 0, Z95); lo != 0 || hi != 1 {
 		t.Errorf("Wilson of nothing: got %v to %v, want 0 to 1", lo, hi)
 	}

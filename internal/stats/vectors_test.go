@@ -179,9 +179,7 @@ func checkGate(t *testing.T, v gateVector) {
 	near(t, "better", m.MidBetter, v.Better)
 	near(t, "beyond", beyond, v.Beyond)
 	needed := CasesNeeded(Pairs{v.N, v.Gained, v.Regressed}.Discordance(), v.Margin, v.Alpha, 0.8)
-	if needed != v.Needed {
-		t.Errorf("needed: got %d, want %d", needed, v.Needed)
-	}
+	expect.Same(t, "needed", needed, v.Needed)
 	verdict, flags := "inconclusive", []string{}
 	switch {
 	case ni <= v.Alpha && m.MidBetter <= v.Alpha:
@@ -227,9 +225,7 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 	}
 	same := func(t *testing.T, got, want int) {
 		t.Helper()
-		if got != want {
-			t.Errorf("%d, want %d", got, want)
-		}
+		expect.Same(t, "result", got, want)
 	}
 	return map[string]func(*testing.T, json.RawMessage){
 		"sample_size_noninferiority": each(func(t *testing.T, v plan) {
