@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"go/ast"
 	"slices"
 	"strings"
 	"testing"
@@ -94,4 +95,22 @@ func forbidden(name string, floor int, imported string) string {
 		return "an import up the ladder, want it down"
 	}
 	return ""
+}
+
+// gjson.Valid recurses without a bound, and a stack that overflows ends the process. wirejson.Valid bounds the depth before.
+func TestValidityIsCheckedWithABound(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		for _, file := range s.files {
+			for n := range ast.Preorder(file) {
+				of, ok := n.(*ast.SelectorExpr)
+				if !ok || !strings.HasPrefix(of.Sel.Name, "Valid") {
+					continue
+				}
+				if of, ok := of.X.(*ast.Ident); ok && of.Name == "gjson" {
+					t.Errorf("%s: got gjson.Valid, want wirejson.Valid", s.at(of.Pos()))
+				}
+			}
+		}
+	}
 }
