@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -60,9 +58,7 @@ func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 		},
 	} {
 		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Calls: test.turns}
-		if diff := cmp.Diff(test.want, SuiteContents(r)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, SuiteContents(r), test.want)
 	}
 	if got := SuiteContents(&eval.Result{}); got != nil {
 		t.Errorf("no request: %v, want none", got)
@@ -84,9 +80,7 @@ func TestCallsAreNamedAsInErrors(t *testing.T) {
 		"broken off":         {false, []eval.AnsweredCall{step}, "step 1"},
 	} {
 		got := strings.Join(TurnNames(&eval.Result{Request: &eval.Request{Live: test.live}, Calls: test.turns}), "|")
-		if got != test.want {
-			t.Errorf("%s: got %s, want %s", name, got, test.want)
-		}
+		expect.Same(t, name, got, test.want)
 	}
 }
 
@@ -113,9 +107,7 @@ func TestAnswersInWordsAreCut(t *testing.T) {
 		"many":    {eval.Candidate{Pieces: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
 		"nothing": {},
 	} {
-		if got := Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
+		expect.Same(t, name, Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}), test.want)
 	}
 	if got := Answer(&eval.Response{}); got != "" {
 		t.Errorf("no candidate: got %q, want nothing", got)
@@ -135,9 +127,7 @@ func TestTokensInWordsNameTheirSource(t *testing.T) {
 			Usage: &plain, Request: &eval.Request{App: &eval.Rendered{Payload: eval.EchoRun{}}},
 		},
 	} {
-		if got := Tokens(r); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Same(t, "Tokens(r)", Tokens(r), want)
 	}
 }
 
@@ -162,3 +152,55 @@ func TestWhyATrialDidNotPass(t *testing.T) {
 		expect.Same(t, "why", Why(r), want)
 	}
 }
+
+// Whatever a trial sends is in the text that readers compare, one thing a line; secrets are not.
+func TestSentHasAllThatIsSent(t *testing.T) {
+	t.Parallel()
+	model := &eval.Request{
+		Service: "eu", SafetySettings: []eval.SafetySetting{{Category: "HARASSMENT", Threshold: "NONE"}},
+		Tools:      []eval.Declaration{{Name: "find", Description: "Finds a file.", Parameters: json.RawMessage(`{"type":"object"}`)}},
+		ToolChoice: &eval.Choice{Mode: eval.Auto}, Extra: eval.Extra{"labels": json.RawMessage(`{"a":1}`)}, System: "Be brief.",
+		Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
+			eval.TextPart{Text: "Hello"}, eval.ImagePart{Image: &eval.Image{Path: "a.png", MIMEType: "image/png", Bytes: 3, SHA256: "abc"}},
+		}}},
+	}
+	for name, test := range map[string]struct {
+		request *eval.Request
+		want    string
+	}{
+		"a model": {model, `model: pro
+service: eu
+safety HARASSMENT: NONE
+labels: {"a":1}
+tool find: Finds a file.
+{
+  "type": "object"
+}
+toolChoice: auto
+system: Be brief.
+user: Hello
+user: [image a.png, image/png, 3 bytes, sha256 abc]`},
+		"an endpoint": {app(&eval.HTTP{
+			Method: "POST", URL: "http://a.example", Body: `{"q":1}`, Headers: []eval.Header{{Name: "X-Key", Value: "hidden", Secret: true}},
+		}), `model: pro
+POST http://a.example
+X-Key: ***
+
+{
+  "q": 1
+}`},
+		"a program": {app(&eval.ProgramRun{
+			Command: []string{"sh", "a b.sh"}, Files: map[string]string{"a b.sh": "0123456789abcdef"}, Workspace: "feed",
+			Input: json.RawMessage(`{}`),
+		}), `model: pro
+command: sh 'a b.sh'
+file a b.sh: sha256 0123456789ab
+workspace: sha256 feed
+input: {}`},
+		"nothing": {nil, ""},
+	} {
+		expect.Same(t, name, Sent(&eval.Result{Trial: eval.Trial{Model: "pro"}, Request: test.request}), test.want)
+	}
+}
+
+func app(p eval.Payload) *eval.Request { return &eval.Request{App: &eval.Rendered{Payload: p}} }
