@@ -10,8 +10,9 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // alphabets are what random texts are made of: a few units, so that texts share some.
@@ -134,9 +135,7 @@ func TestATextIsItsOwnBestAnswer(t *testing.T) {
 			}
 			want[name], got[name] = true, runs <= 0 || cmp.Equal(PRF{1, 1, 1}, g.of(s, s), near(1e-12))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q is not its own best answer (-want +got):\n%s", s, diff)
-		}
+		expect.Same(t, fmt.Sprintf("the measure of %q with itself", s), got, want)
 	})
 }
 
@@ -225,9 +224,7 @@ func TestTheClosestReferenceDecidesOnBrevity(t *testing.T) {
 			for _, r := range test.refs {
 				refs = append(refs, WordUnits(Fields(r)))
 			}
-			if diff := cmp.Diff(test.want, Closest(test.words, refs)); diff != "" {
-				t.Errorf("%d words and %q (-want +got):\n%s", test.words, test.refs, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%d words and %q", test.words, test.refs), Closest(test.words, refs), test.want)
 		})
 	}
 }
@@ -256,9 +253,7 @@ func TestInternationalTokenizerIsItsRegularExpressions(t *testing.T) {
 		for _, m := range mtevalV14 {
 			want = m.re.ReplaceAllString(want, m.to)
 		}
-		if diff := cmp.Diff(want, international(text)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q", text), international(text), want)
 	}
 }
 
@@ -286,9 +281,7 @@ func TestTokenizersSplitAsDefined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := BLEU{Tokenize: test.tokenizer}.Units(test.text)
-			if diff := cmp.Diff(test.want, unitTexts(u)); diff != "" {
-				t.Errorf("%s of %q (-want +got):\n%s", test.tokenizer, test.text, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%s of %q", test.tokenizer, test.text), unitTexts(u), test.want)
 		})
 	}
 }
@@ -322,9 +315,7 @@ func TestUnicodeWordsHoldALetterOrANumber(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, g.Split(test.text)); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", test.text, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q", test.text), g.Split(test.text), test.want)
 		})
 	}
 }

@@ -2,25 +2,26 @@ package textmetric
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // vectors reads the cases of a file. Those of package scorers hold the same measures behind YAML.
 func vectors[T any](t *testing.T, file string) []T {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var in struct{ Cases []T }
-	if err := json.Unmarshal(data, &in); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &in))
 	if len(in.Cases) < 8 {
 		t.Fatalf("%s has %d cases, want at least 8", file, len(in.Cases))
 	}
@@ -85,9 +86,7 @@ func TestChrFWithEpsIsThatOfNLTK(t *testing.T) {
 			for setting := range c.ChrF {
 				got[setting] = settings[setting].of(c.Hypothesis, c.References[0])
 			}
-			if diff := cmp.Diff(c.ChrF, got, near(1e-9)); diff != "" {
-				t.Errorf("%q against %q (-want +got):\n%s", c.Hypothesis, c.References[0], diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q against %q", c.Hypothesis, c.References[0]), got, c.ChrF, near(1e-9))
 		})
 	}
 }
@@ -108,9 +107,7 @@ func TestEditMeasuresCountCodePoints(t *testing.T) {
 				t.Parallel()
 				d, _ := Distance(c.A, c.B)
 				got := editCase{c.A, c.B, d, IndelRatio(c.A, c.B), JaroWinkler([]rune(c.A), []rune(c.B))}
-				if diff := cmp.Diff(c, got, near(1e-12)); diff != "" {
-					t.Errorf("%q and %q (-want +got):\n%s", c.A, c.B, diff)
-				}
+				expect.Same(t, fmt.Sprintf("%q and %q", c.A, c.B), got, c, near(1e-12))
 			})
 		}
 	}
@@ -119,9 +116,7 @@ func TestEditMeasuresCountCodePoints(t *testing.T) {
 func TestStemmerIsThatOfNLTK(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/porter.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, want := map[string]string{}, map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); f[0] != "#" {
@@ -131,9 +126,7 @@ func TestStemmerIsThatOfNLTK(t *testing.T) {
 	if len(want) < 500 {
 		t.Fatalf("%d words, want 500", len(want))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("stems (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "stems", got, want)
 }
 
 func TestSquadWordsAreThoseOfTheOfficialScript(t *testing.T) {
@@ -142,8 +135,60 @@ func TestSquadWordsAreThoseOfTheOfficialScript(t *testing.T) {
 		Text  string
 		Words []string
 	}](t, "testdata/squad_words.json") {
-		if diff := cmp.Diff(c.Words, append([]string{}, SquadWords(c.Text)...)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.Text, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q", c.Text), append([]string{}, SquadWords(c.Text)...), c.Words)
 	}
+}
+
+// The four replacements of mteval-v13a as sacreBLEU writes them.
+var mteval = []struct {
+	re *regexp.Regexp
+	to string
+}{
+	{regexp.MustCompile("([\\{-\\~\\[-\\` -\\&\\(-\\+\\:-\\@\\/])"), " $1 "},
+	{regexp.MustCompile(`([^0-9])([\.,])`), "$1 $2 "},
+	{regexp.MustCompile(`([\.,])([^0-9])`), " $1 $2"},
+	{regexp.MustCompile(`([0-9])(-)`), "$1 $2 "},
+}
+
+// FuzzWestern holds the tokenizer of BLEU against the regular expressions that define it.
+func FuzzWestern(f *testing.F) {
+	for _, s := range []string{"Hello, world! It's 3.14% (approx.)", "1-2 a-b ..., ,1.", "é.é,吾.", "-", "{~[`/@"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.ToValidUTF8(s, "?")
+		want := s
+		for _, m := range mteval {
+			want = m.re.ReplaceAllString(want, m.to)
+		}
+		if got := western(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	})
+}
+
+// FuzzCommonLength holds the longest common subsequence against its table.
+func FuzzCommonLength(f *testing.F) {
+	f.Add("kitten", "sitting")
+	f.Add(strings.Repeat("ab", 200), strings.Repeat("aab", 100))
+	f.Add(strings.Repeat("a", 64), strings.Repeat("a", 65))
+	f.Fuzz(func(t *testing.T, x, y string) {
+		if len(x)*len(y) > 1_000_000 {
+			return
+		}
+		a, b := []rune(x), []rune(y)
+		row := make([]int, len(b)+1)
+		for _, r := range a {
+			above := slices.Clone(row)
+			for j, s := range b {
+				row[j+1] = max(above[j+1], row[j])
+				if r == s {
+					row[j+1] = above[j] + 1
+				}
+			}
+		}
+		if got := commonLength(places(b), len(b), a); got != row[len(b)] {
+			t.Errorf("%q %q: %d, want %d", x, y, got, row[len(b)])
+		}
+	})
 }
