@@ -5,17 +5,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // decoded is the schema as an editor reads it.
 func decoded(t *testing.T, doc []byte) map[string]any {
 	t.Helper()
 	var out map[string]any
-	if err := json.Unmarshal(doc, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(doc, &out))
 	return out
 }
 
@@ -35,9 +34,7 @@ func TestADocumentNamesItsDraftAndItsParts(t *testing.T) {
 			"template": map[string]any{"type": "string", "pattern": `\{\{`, "description": "a text with a template"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", got, want)
 }
 
 // Schemas are files of the repository: the same tables give the same bytes.
@@ -72,9 +69,7 @@ func TestBoundsOfNumbersThemselvesAreNotShown(t *testing.T) {
 			Schema{"anyOf": []Schema{{"type": "integer", "minimum": 1.0, "maximum": 2.0}, {"$ref": "#/$defs/template"}}},
 		},
 	} {
-		if diff := cmp.Diff(test.want, test.is(false)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, test.is(false), test.want)
 	}
 }
 
@@ -92,11 +87,9 @@ func TestBlocksAreNotShared(t *testing.T) {
 	if names := block.Names(); !slices.Equal(names, []string{"a", "b", "c"}) {
 		t.Errorf("got %q, want the keys in their order", names)
 	}
-	if diff := cmp.Diff(Schema{"type": "object", "properties": Schema{
+	expect.Same(t, "result", block.Shape()(false), Schema{"type": "object", "properties": Schema{
 		"a": Schema{"title": "a", "type": []string{"string", "number", "boolean"}},
 		"b": Schema{"title": "b", "type": []string{"string", "number", "boolean"}},
 		"c": Schema{"title": "c", "type": []string{"string", "number", "boolean"}},
-	}, "additionalProperties": false, "required": []string{"a"}}, block.Shape()(false)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	}, "additionalProperties": false, "required": []string{"a"}})
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
-	"github.com/google/go-cmp/cmp"
 )
 
 // FuzzParse checks that what cannot be walked is an error. Every accessor of the rest reports inside the file, and the
@@ -54,9 +54,7 @@ func checkNode(t *testing.T, n Node) {
 		t.Errorf("%s, want JSON", data)
 	}
 	same := n.Rewrite(func(_ Node, text string) eval.Value { return text })
-	if diff := cmp.Diff(string(data), string(same.JSON(nil))); diff != "" {
-		t.Errorf("rewritten to itself (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "rewritten to itself", string(same.JSON(nil)), string(data))
 }
 
 func within(p diag.Pos, lines, columns int) bool {
@@ -111,9 +109,7 @@ func FuzzText(f *testing.F) {
 
 func isText(t *testing.T, n Node, want string) {
 	t.Helper()
-	if got := n.Str(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "n.Str()", n.Str(), want)
 	var got string
 	if err := json.Unmarshal(n.JSON(nil), &got); err != nil || got != want {
 		t.Errorf("as JSON: got %q (%v), want %q", got, err, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // parsed reads a document that must be walkable.
@@ -92,9 +93,7 @@ func TestOffsetFindsAByteOfAText(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("%q: got no %q, want it", v.Str(), test.find)
 			}
-			if diff := cmp.Diff(test.want, v.Offset(i)); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", test.src, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q", test.src), v.Offset(i), test.want)
 		})
 	}
 }
@@ -155,9 +154,7 @@ func TestMappingsReportTheirKeys(t *testing.T) {
 			t.Parallel()
 			n, diags := parsed(t, test.src)
 			n.Map("name", "text")
-			if diff := cmp.Diff(test.want, problems(diags)); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", test.src, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q", test.src), problems(diags), test.want)
 		})
 	}
 }
@@ -170,9 +167,7 @@ func TestUnknownKeysHaveAHint(t *testing.T) {
 	if len(d) != 2 || d[1].Hint != "did you mean `scorers`?" && d[0].Hint != "did you mean `scorers`?" {
 		t.Errorf("got %+v, want the hint scorers and a missing key", d)
 	}
-	if diff := cmp.Diff([]string{"f.yaml:1:1: unknown key `scorer`", "f.yaml:1:1: the key `cases` is missing"}, problems(diags)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "problems", problems(diags), []string{"f.yaml:1:1: unknown key `scorer`", "f.yaml:1:1: the key `cases` is missing"})
 }
 
 // laughs is a mapping of n levels; each names the one before nine times.
@@ -281,9 +276,7 @@ func TestCaretsAreUnderWideAndJoinedCharacters(t *testing.T) {
 			var diags diag.List
 			Parse("f.yaml", src, &diags)
 			var b strings.Builder
-			if err := (diag.Renderer{Source: func(string) []byte { return src }}).Render(&b, &diags); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, (diag.Renderer{Source: func(string) []byte { return src }}).Render(&b, &diags))
 			want := "      | " + strings.Repeat(" ", test.cells+2) + "^"
 			if got := strings.Split(b.String(), "\n"); len(got) < 3 || got[2] != want {
 				t.Errorf("%s\nwant the caret's line %q", b.String(), want)
@@ -355,9 +348,7 @@ func TestScalarsAreReadStrictly(t *testing.T) {
 			t.Parallel()
 			n, diags := parsed(t, "k: "+test.src+"\n")
 			got := test.read(n.Map().Need("k"))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", test.src, diff)
-			}
+			expect.Same(t, test.src, got, test.want)
 			said := strings.Join(problems(diags), "\n")
 			if test.says == "" && said != "" || !strings.Contains(said, test.says) {
 				t.Errorf("%s: reported %q, want %q", test.src, said, test.says)
@@ -389,12 +380,8 @@ func TestRewriteLetsATextBeANumber(t *testing.T) {
 	if diff := cmp.Diff([]any{42, 42.0, false, "{{.x}}"}, got); diff != "" || diags.Len() > 0 {
 		t.Errorf("%v (-want +got):\n%s", problems(diags), diff)
 	}
-	if diff := cmp.Diff(at(2, 5), out.Get("b").Seq()[0].Pos()); diff != "" {
-		t.Errorf("the place of a rewritten text (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"42", "7", "x"}, out.Get("b").Strings()); diff != "" {
-		t.Errorf("texts (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "the place of a rewritten text", out.Get("b").Seq()[0].Pos(), at(2, 5))
+	expect.Same(t, "texts", out.Get("b").Strings(), []string{"42", "7", "x"})
 }
 
 // A problem in a cell is reported where the cell is.
@@ -406,7 +393,5 @@ func TestAtMovesAProblemToItsCell(t *testing.T) {
 	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`", "rows.csv:7:2: the key `b` is missing"}, problems(diags)); diff == "" {
 		t.Fatal("the key b is there, want it missing")
 	}
-	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`"}, problems(diags)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "problems", problems(diags), []string{"rows.csv:7:2: unknown key `b`"})
 }
