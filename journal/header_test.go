@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
@@ -36,5 +38,67 @@ func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
 	expect.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Header(dir); err == nil {
 		t.Error("got the head of an empty file, want an error")
+	}
+}
+
+// The standing of a rule is two booleans in JSON. One that is broken is never a warning.
+func TestTheStandingOfARuleIsTwoBooleans(t *testing.T) {
+	t.Parallel()
+	const head, tail = `{"suite":"s","name":"n","arm":"a<b","value":null,"limit":0.05,"holds":`, `,"verdict":"regressed","why":"w"`
+	for text, want := range map[string]RuleStanding{
+		head + `false` + tail + `}`:               RuleBroken,
+		head + `true` + tail + `}`:                RuleHolds,
+		head + `true` + tail + `,"warned":true}`:  RuleWarned,
+		head + `false` + tail + `,"warned":true}`: RuleBroken,
+	} {
+		var rule GateRule
+		expect.OK(t, json.Unmarshal([]byte(text), &rule))
+		expect.Same(t, text, rule.Standing, want)
+		again, err := wirejson.Append(nil, &rule)
+		expect.OK(t, err)
+		if want == RuleBroken {
+			text = head + `false` + tail + `}`
+		}
+		expect.Same(t, "written again", string(again), text)
+	}
+}
+
+// A gate in a report is read back as it was, each field of it, by whichever encoder it is written.
+func TestAGateReadsBack(t *testing.T) {
+	t.Parallel()
+	const odd = "text <&>\"\\\n\u2028é日本👍🏽"
+	want := Gate{Exit: 3, Rules: []GateRule{
+		{Suite: odd, RuleName: odd + "n", Arm: odd + "a", Found: RuleValue(0.25), Limit: 1e-9, Standing: RuleWarned, Why: odd + "w"},
+		{Suite: "s", RuleName: "baseline", Found: RuleVerdict(odd + "v")},
+		{Suite: "s", Limit: 0.5},
+		{Standing: RuleHolds, Why: "w"},
+	}}
+	standard, err := wirejson.Marshal(want)
+	expect.OK(t, err)
+	fast, err := wirejson.Append(nil, &want)
+	expect.OK(t, err)
+	expect.Same(t, "Append against Marshal", string(fast), string(standard))
+	var got Gate
+	expect.OK(t, json.Unmarshal(fast, &got))
+	expect.Same(t, "read back", got, want)
+}
+
+func TestRulesAreKnownByTheirNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name                  RuleName
+		text                  string
+		least, classification bool
+	}{
+		{RuleMean("tone"), "mean tone", true, false},
+		{RuleClassification("kappa"), "classification kappa", true, true},
+		{RulePassRate, "passRate", true, false},
+		{RuleLatency, "latency p95", false, false},
+		{RuleErrors, "errors", false, false},
+		{"means", "means", false, false},
+	} {
+		expect.Same(t, "name", string(test.name), test.text)
+		expect.Same(t, test.text+" has a least value", test.name.IsLeast(), test.least)
+		expect.Same(t, test.text+" is about the classification", test.name.IsClassification(), test.classification)
 	}
 }

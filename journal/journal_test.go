@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -370,36 +369,6 @@ func BenchmarkAppend(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
 	expect.OK(b, w.Close())
-}
-
-// BenchmarkOpen reads the index of a run of 100,000 trials.
-func BenchmarkOpen(b *testing.B) {
-	dir := b.TempDir()
-	run := header
-	w, err := Create(dir, &run, nil)
-	expect.OK(b, err)
-	const trials = 100_000
-	for n := range trials {
-		r := result(n, eval.Pass)
-		r.ID = fmt.Sprintf("%016x", n)
-		expect.OK(b, w.Append(r))
-	}
-	expect.OK(b, w.Finish(&eval.End{Reason: eval.EndCompleted}))
-	var before, after runtime.MemStats
-	for b.Loop() {
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		d, err := Open(dir)
-		expect.OK(b, err)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if d.Summary.Counts.Pass != trials {
-			b.Fatalf("got %v, want %d that pass", d.Summary.Counts, trials)
-		}
-		d.Close()
-	}
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/trials, "B-live/trial")
-	b.ReportMetric(float64(trials)*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
 // BenchmarkTrials reads the trials of a run that has live chats and judges among them.

@@ -3,8 +3,10 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +160,83 @@ func TestBookedCallsCountAsSpent(t *testing.T) {
 		t.Errorf("spent %+v, booked %t, %d calls of the last minute, want 3 calls of 300 tokens that are booked, 2 of the last minute",
 			d.Spent, d.Booked(), len(d.LastCalls()))
 	}
+}
+
+// A whole answer and a call of a trial that continues have lines of the same type: only a call has a number.
+func TestLinesOfUnsettledTrials(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := header
+	w, err := Create(dir, &run, nil)
+	expect.OK(t, err)
+	r := &eval.Result{
+		Trial:    eval.Trial{ID: "id", N: 1, Case: "c", Model: "m"},
+		Request:  &eval.Request{},
+		Response: &eval.Response{Candidates: []eval.Candidate{{Text: "fine"}}},
+		Calls: []eval.AnsweredCall{{
+			Results: []eval.CallResult{{ID: "1", Name: "f", Text: "done"}},
+			Usage:   eval.Usage{TotalTokens: 3, Source: eval.UsageService},
+			Timing:  eval.Timing{StartedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Attempts: 1},
+		}},
+		Usage:   &eval.Usage{TotalTokens: 3, Source: eval.UsageService},
+		Timing:  &eval.Timing{Attempts: 2},
+		TraceID: "ab",
+	}
+	expect.OK(t, w.KeptAnswer(r), w.KeptCall(r), w.Close())
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
+	expect.OK(t, err)
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	expect.Same(t, "the lines", lines[1:], []string{
+		`{"type":"answer","id":"id","n":1,"model":"m","request":{"contents":null},"response":{"candidates":[{"text":"fi` +
+			`ne"}]},"turns":[{"candidates":null,"results":[{"id":"1","name":"f","text":"done"}],"usage":{"promptTokens":0,"` +
+			`outputTokens":0,"totalTokens":3,"source":"service"},"timing":{"startedAt":"2026-01-01T00:00:00Z","queuedMs":0,` +
+			`"latencyMs":0,"attempts":1}}],"usage":{"promptTokens":0,"outputTokens":0,"totalTokens":3,"source":"service"},"` +
+			`timing":{"startedAt":"0001-01-01T00:00:00Z","queuedMs":0,"latencyMs":0,"attempts":2},"traceId":"ab","seq":1,"c` +
+			`rc":"d5872a96"}`,
+		`{"type":"answer","id":"id","n":1,"model":"m","turn":1,"request":{"contents":null},"response":{"candidates":nul` +
+			`l},"results":[{"id":"1","name":"f","text":"done"}],"usage":{"promptTokens":0,"outputTokens":0,"totalTokens":3,` +
+			`"source":"service"},"timing":{"startedAt":"2026-01-01T00:00:00Z","queuedMs":0,"latencyMs":0,"attempts":1},"seq` +
+			`":2,"crc":"bbcac57f"}`,
+	})
+}
+
+// What sessions without a price list have spent is priced call by call when a later one has a list: in single calls, in chats
+// that are written turn by turn, and in what is run again after an error.
+func TestEarlierCallsAreBilledOneByOne(t *testing.T) {
+	t.Parallel()
+	call := func(prompt int, batch bool) eval.Usage {
+		u := eval.Usage{PromptTokens: prompt, OutputTokens: 100, TotalTokens: prompt + 100, Source: eval.UsageService}
+		return *u.OfCall(batch)
+	}
+	price := eval.Price{Input: 1, Output: 4, Above: &eval.LongPrice{Tokens: 200_000, Price: eval.Price{Input: 2, Output: 6}}}
+	list := eval.PriceList{Batch: new(0.5), Models: map[string]eval.Price{"m": price}}
+	calls := []eval.Usage{call(250_000, false), call(150_000, false), call(250_000, true), call(1000, true)}
+	want := 0.0
+	for i := range calls {
+		want += list.Of("m", &calls[i])
+	}
+
+	run := header
+	w, err := Create(t.TempDir(), &run, nil)
+	expect.OK(t, err)
+	single, chat := result(0, eval.Pass), result(1, eval.Err)
+	single.Model, single.Usage = "m", &calls[0]
+	chat.Model = "m"
+	chat.Usage, chat.Timing = &eval.Usage{}, &eval.Timing{StartedAt: time.Unix(5, 0).UTC()}
+	for i := range calls[1:] {
+		u := &calls[1+i]
+		chat.Calls = append(chat.Calls, eval.AnsweredCall{Usage: *u, Timing: eval.Timing{StartedAt: time.Unix(int64(5+i), 0).UTC(), Attempts: 1}})
+		chat.Usage.Add(u)
+		if i < 2 {
+			expect.OK(t, w.KeptCall(chat))
+		}
+	}
+	expect.OK(t, w.Append(single), w.Append(chat), w.Append(chat)) // the chat was scored again: nothing new was paid
+	d, err := Open(w.path)
+	expect.OK(t, err)
+	u := d.Unpriced["m"]
+	if got := list.Of("m", &u); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%+v: got %g, want %g", u, got, want)
+	}
+	expect.OK(t, w.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -167,4 +168,144 @@ func TestAnImageIsReadWhileItIsTheSame(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want it read: %v", name, data, err, test.ok)
 		}
 	}
+}
+
+// What judges cost is counted apart from the answers, once for each call, by the last line of a trial.
+func TestJudgingIsCounted(t *testing.T) {
+	t.Parallel()
+	judgement := func(id string, tokens int) eval.Judgement {
+		return eval.Judgement{
+			ID:       id,
+			Judge:    "j",
+			Model:    "m",
+			Repeat:   1,
+			Reply:    `{"reason": "attempts\": 99", "score": 1}`,
+			Attempts: 2,
+			Usage:    &eval.Usage{PromptTokens: tokens, OutputTokens: 1, TotalTokens: tokens + 1},
+		}
+	}
+	first, cached, failed := judgement("a", 10), judgement("a", 10), judgement("b", 0)
+	cached.Cached, cached.Attempts = true, 0
+	failed.Error, failed.Usage, failed.Attempts = eval.Errorf(eval.KindStatus, "500"), nil, 5
+	one, two, second := result(0, eval.Err), result(1, eval.Pass), result(0, eval.Pass)
+	one.Judgements = []eval.Judgement{first, failed}
+	two.Judgements = []eval.Judgement{cached}
+	second.Judgements = []eval.Judgement{first, judgement("b", 20)}
+	d, err := open(t, write(t, t.TempDir(), false, one, two))
+	expect.OK(t, err)
+	want := JudgeRequests{Replies: 2, Attempts: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
+	if d.Summary.JudgeRequests != want || d.Summary.Tokens.Total != 6 || d.Spent.Attempts != 7 || d.Spent.Tokens != 6+11 {
+		t.Errorf("%+v, spent %+v, want %+v, and both judges in what was spent", d.Summary, d.Spent, want)
+	}
+	expect.Same(t, "prompt tokens", d.Unpriced["m"].PromptTokens, 10)
+	d, err = open(t, write(t, t.TempDir(), true, one, two, second))
+	expect.OK(t, err)
+	want = JudgeRequests{Replies: 3, Attempts: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
+	expect.Same(t, "judging", d.Summary.JudgeRequests, want)
+	second.Judgements = nil
+	if d, err = open(t, write(t, t.TempDir(), true, one, second)); err != nil || d.Summary.JudgeRequests != (JudgeRequests{}) {
+		t.Errorf("%+v %v, want none", d.Summary.JudgeRequests, err)
+	}
+	r, err := d.Trial(0)
+	expect.OK(t, err)
+	expect.Same(t, "judgements", len(r.Judgements), 0)
+}
+
+// A run took what its sessions took, however long it lay there between them.
+func TestOnlySessionsCountAsTimeWorked(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
+	at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339Nano) }
+	answer := func(d time.Duration) *eval.Result {
+		r := result(0, eval.Pass)
+		r.Timing = &eval.Timing{StartedAt: begin.Add(d), LatencyMs: 500}
+		return r
+	}
+	end := func(d time.Duration) *eval.End {
+		return &eval.End{Reason: eval.EndCompleted, FinishedAt: at(d)}
+	}
+	resume := func(d time.Duration) *Resumed { return &Resumed{At: at(d)} }
+	for name, c := range map[string]struct {
+		lines []any
+		want  time.Duration
+	}{
+		"nothing yet":   {nil, 0},
+		"one session":   {[]any{answer(time.Second), end(2 * time.Second)}, 2 * time.Second},
+		"still goes on": {[]any{answer(time.Second)}, 1500 * time.Millisecond},
+		"resumed":       {[]any{end(time.Second), resume(time.Hour), end(time.Hour + 2*time.Second)}, 3 * time.Second},
+		"killed": {
+			[]any{answer(2 * time.Second), answer(time.Second), resume(time.Hour), end(time.Hour + time.Second)},
+			3500 * time.Millisecond,
+		},
+		"killed, no answer": {[]any{resume(time.Hour), end(time.Hour + time.Second)}, time.Second},
+		"killed twice": {
+			[]any{answer(0), resume(time.Hour), answer(time.Hour), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			2 * time.Second,
+		},
+		"recorded answers": {
+			[]any{answer(-time.Hour), resume(time.Hour), answer(0), resume(2 * time.Hour), end(2*time.Hour + time.Second)},
+			time.Second,
+		},
+		"no times": {[]any{&eval.End{Reason: eval.EndCompleted}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := Create(dir, &eval.Run{ID: "r", StartedAt: at(0)}, nil)
+			expect.OK(t, err)
+			for _, line := range c.lines {
+				switch line := line.(type) {
+				case *eval.Result:
+					err = w.Append(line)
+				case *eval.End:
+					err = w.write("end", line)
+				case *Resumed:
+					err = w.Resumed(line)
+				}
+				expect.OK(t, err)
+			}
+			expect.OK(t, w.Close())
+			expect.Same(t, "result", followed(t, dir).Worked(), c.want)
+		})
+	}
+}
+
+// Labels with quotes and line breaks are read by the slow reader of lines, all others by the fast one.
+func TestClassificationsAreReadByBothReaders(t *testing.T) {
+	t.Parallel()
+	const odd = "a \"b\"\u2028"
+	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
+		r := answered(name, "t/p", outcome, 1)
+		r.Scores = []eval.Score{{
+			Scorer: "classification", Name: "accuracy", Grade: eval.Graded{}, Class: &eval.Pair{Expected: label, Answer: answer},
+		}}
+		return r
+	}
+	isolated := classified("d", "x", "x", eval.Pass)
+	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
+	failed := classified("c", "x", "x", eval.Err)
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "a judge did not reply")}
+	trials := []*eval.Result{
+		classified("a", "x", "x", eval.Pass), classified("a", "x", odd, eval.Fail), classified("a", "x", "", eval.Fail),
+		classified("b", odd, odd, eval.Pass), failed, isolated, answered("e", "t/p", eval.Pass, 1),
+	}
+	d := document(t, nil, trials...)
+	arms := d.Summary.Suites
+	expect.Same(t, "no classes, no matrix", arms[0].Arms[0].Classified() == nil, true)
+	d.Run.Suites = []eval.RunSuite{{Name: "s", Classes: []string{"x", odd}}}
+	arm := &summarize(&d.index, &d.Run).Suites[0].Arms[0]
+	third := 1.0 / 3
+	expect.Same(t, "matrix", arm.Classification.Counts, [][]float64{{third, third, third}, {0, 1, 0}})
+	r := arm.Classified()
+	expect.Same(t, "errors", r.Errors, 1)
+	mean, _ := arm.Mean("accuracy")
+	expect.Same(t, "the mean leaves out the error too", mean, 0.0)
+	var pairs []eval.Pair
+	for f, err := range d.Facts() {
+		expect.OK(t, err)
+		if f.Class != nil {
+			pairs = append(pairs, *f.Class)
+		}
+	}
+	expect.Same(t, "trials with a class", len(pairs), 6)
+	expect.Same(t, "an odd label", pairs[3], eval.Pair{Expected: odd, Answer: odd})
 }
