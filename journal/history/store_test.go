@@ -107,9 +107,7 @@ func TestRebuildKeepsPermissions(t *testing.T) {
 		expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }, nil))
 		info, err := os.Stat(path)
 		expect.OK(t, err)
-		if info.Mode() != mode {
-			t.Errorf("the history has %s, want %s", info.Mode(), mode)
-		}
+		expect.Same(t, "the history", info.Mode(), mode)
 	}
 }
 
