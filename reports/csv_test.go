@@ -2,12 +2,14 @@ package reports_test
 
 import (
 	"encoding/csv"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -23,9 +25,7 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 		t.Fatalf("%.100q, want UTF-8 that ends a line", file)
 	}
 	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, row := range rows {
 		for _, c := range row {
 			if len(utf16.Encode([]rune(c))) > 32_767 {
@@ -66,9 +66,7 @@ func TestCSVHasARowForEachTrial(t *testing.T) {
 		12: {"outcome": "skip", "latencyMs": "", "reason": "the budget of 3 calls is spent"},
 	} {
 		for name, text := range want {
-			if got := column(rows[at], name); got != text {
-				t.Errorf("line %d, %s: %q, want %q", at, name, got, text)
-			}
+			expect.Same(t, fmt.Sprintf("line %d, %s", at, name), column(rows[at], name), text)
 		}
 	}
 	huge := column(rows[15], "answer")
@@ -86,9 +84,7 @@ func TestSpreadsheetCellsAreNoFormulas(t *testing.T) {
 		"שלום": "שלום",
 	} {
 		rows := cells(t, runOf(t, in, "b", "a/b"))
-		if got := rows[1][slices.Index(rows[0], "answer")]; got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%q", in), rows[1][slices.Index(rows[0], "answer")], want)
 	}
 	long := strings.Repeat("𝄞", 40_000) // two units each
 	rows := cells(t, runOf(t, long, "b", "a/b"))

@@ -20,21 +20,15 @@ func TestDiagnosticsAreAnnotated(t *testing.T) {
 	l.Errorf(diag.Pos{File: "parts/p.yaml", Line: 1, Col: 1}, "try `name`", "unknown key `nmae`")
 	l.Errorf(diag.Pos{}, "", "no place")
 	var b bytes.Buffer
-	if err := reports.DiagnosticsGitHub(&b, &l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.DiagnosticsGitHub(&b, &l))
 	want := "::error title=evalrun validate::no place\n" +
 		"::error file=parts/p.yaml,line=1,col=1,title=evalrun validate::unknown key `nmae`%0Ahint: try `name`%0Aincluded from s.yaml:3:10\n" +
 		"::warning file=s.yaml,line=5,col=2,title=evalrun validate::50%25 of it\n"
 	expect.Same(t, "written", b.String(), want)
 	b.Reset()
-	if err := reports.DiagnosticsJSON(&b, []string{"s.yaml"}, &l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.DiagnosticsJSON(&b, []string{"s.yaml"}, &l))
 	var got any
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(b.Bytes(), &got))
 	text, _ := json.Marshal(got)
 	want = `{"diagnostics":[{"message":"no place","severity":"error"},` +
 		`{"col":1,"file":"parts/p.yaml","hint":"try ` + "`name`" + `","includedFrom":[{"col":10,"file":"s.yaml","line":3}],` +
@@ -50,9 +44,7 @@ func TestManyDiagnosticsAreCounted(t *testing.T) {
 		l.Errorf(diag.Pos{File: "s.yaml", Line: i + 1}, "", "no")
 	}
 	var b bytes.Buffer
-	if err := reports.DiagnosticsGitHub(&b, &l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.DiagnosticsGitHub(&b, &l))
 	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 10 || !strings.Contains(lines[9], "21 more errors") {
 		t.Errorf("got %v, want 10 lines, the last of 21 more errors", b.String())
 	}

@@ -1,10 +1,12 @@
 package reports_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -68,9 +70,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 		10: `::warning file=evals/s.yaml,line=13,col=7,title=case 3%3A failed (0 of 2 passed%2C 2 failed)::` +
 			`in quarantine until 2099-01-01 (me): known%0A` + reasons,
 	} {
-		if lines[i] != want {
-			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
-		}
+		expect.Same(t, fmt.Sprintf("line %d", i), lines[i], want)
 	}
 	d.Decision.Gate = journal.Gate{Rules: []journal.GateRule{{Suite: "s", RuleName: "passRate", Standing: journal.RuleHolds}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error

@@ -86,9 +86,7 @@ func TestSparklineScalesFromLeastToMost(t *testing.T) {
 		if len(values) > 8 {
 			room = 4
 		}
-		if got := sparkline(points, room); got != want {
-			t.Errorf("%v: %s, want %s", values, got, want)
-		}
+		expect.Same(t, fmt.Sprint(values), sparkline(points, room), want)
 	}
 }
 

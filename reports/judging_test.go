@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -27,9 +28,7 @@ type judging struct {
 func judgingOf(t *testing.T, d *journal.Document) *judging {
 	t.Helper()
 	var out struct{ Summary struct{ Judging *judging } }
-	if err := json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &out))
 	return out.Summary.Judging
 }
 

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,5 +42,17 @@ func TestLinksInTheHeadStayLinks(t *testing.T) {
 	want := "\n\n" + `[HTML \[report\]](<https://ci.example/a%20b%3Ec>) · [run](<https://ci.example/2>)` + "\n\n"
 	if at := strings.Index(text, want); at < 0 || at > 100 {
 		t.Errorf("no links in the head of, want links in the head\n%.400s", text)
+	}
+}
+
+// The list of cases is bounded, counts what it leaves out, and says so when there is nothing.
+func TestCaseListIsBounded(t *testing.T) {
+	t.Parallel()
+	for trials, want := range map[int]string{0: "no trials\n", 3: "\n fail  ", 406: " 3 cases not listed: 3 failed\n"} {
+		var b bytes.Buffer
+		expect.OK(t, reports.CaseList(&b, manyFailures(t, trials, "\x1b[2Jx\n"), reports.Wanted{Case: "*"}, reports.Options{}))
+		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "\x1b") || strings.Count(got, "\n") > 201 {
+			t.Errorf("%d trials: got %s\nwant the command for more, within 201 lines", trials, got)
+		}
 	}
 }

@@ -46,9 +46,7 @@ func TestWithoutAGateNoFormatSaysPassed(t *testing.T) {
 	for _, name := range reports.Names() {
 		got := written(t, name, d, reports.Options{})
 		for _, words := range want[name] {
-			if !strings.Contains(got, words) {
-				t.Errorf("%s: got %.3000s, want %q in it", name, got, words)
-			}
+			expect.Contains(t, name, got, words)
 		}
 		if len(want[name]) == 0 {
 			t.Errorf("%s: got no words that this test wants of it, want some", name)
@@ -101,9 +99,7 @@ func TestCountsAgreeWithoutAGate(t *testing.T) {
 	var doc struct {
 		Summary struct{ Cases journal.CaseCounts }
 	}
-	if err := json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &doc))
 	for _, format := range []string{"junit", "junit-gate"} {
 		stated, counted := parsed(t, written(t, format, d, reports.Options{})).counts()
 		expect.Same(t, format+": stated", stated, doc.Summary.Cases)

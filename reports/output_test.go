@@ -1,19 +1,22 @@
 package reports
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -24,9 +27,7 @@ func outputNames(t *testing.T, in rundir.Dir, out []Output) (all []string) {
 		text := o.Format.Name
 		if o.Path != "" {
 			rel, err := filepath.Rel(in.Abs(""), o.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			text += "=" + filepath.ToSlash(rel)
 		}
 		all = append(all, text)
@@ -38,9 +39,7 @@ func outputNames(t *testing.T, in rundir.Dir, out []Output) (all []string) {
 func TestOutputsTakeFormatsAndPaths(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	if err := os.Mkdir(in.Join("sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(in.Join("sub"), 0o755))
 	for _, test := range []struct{ values, want []string }{
 		{nil, nil},
 		{[]string{"json"}, []string{"json"}},
@@ -52,9 +51,7 @@ func TestOutputsTakeFormatsAndPaths(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: %v, want no error", test.values, err)
 		}
-		if diff := cmp.Diff(test.want, outputNames(t, in, got)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", test.values, diff)
-		}
+		expect.Same(t, fmt.Sprint(test.values), outputNames(t, in, got), test.want)
 	}
 	if entries, err := os.ReadDir(in.Abs("")); err != nil || len(entries) != 1 {
 		t.Errorf("parsing has left %v, %v, want one file", entries, err)
@@ -65,9 +62,7 @@ func TestOutputsTakeFormatsAndPaths(t *testing.T) {
 func TestOutputsSayWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	if err := os.WriteFile(in.Join("file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(in.Join("file"), nil, 0o600))
 	for value, says := range map[string]string{
 		"jsno":                "`json`",
 		"makrdown=x.md":       "`markdown`",
@@ -99,26 +94,18 @@ func ranHere(t *testing.T, in rundir.Dir, end eval.EndReason) *journal.Document 
 	w, err := journal.Create(in.Join("run"), &eval.Run{
 		ID: "r", StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 2, Arms: []string{"t/p"}}, Suites: []eval.RunSuite{{Name: "s"}},
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, name := range []string{"france", "spain"} {
 		r := &eval.Result{
 			Trial:  eval.Trial{N: i, ID: name, CaseID: "id-" + name, Suite: "s", Case: name, Arm: "t/p", Target: "t", Prompt: "p", Repeat: 1},
 			Ending: eval.Passed{}, Scores: []eval.Score{},
 			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "secret-" + name, FinishReason: "STOP"}}},
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{Reason: end}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Finish(&eval.End{Reason: end}))
 	d, err := in.Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -134,9 +121,7 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 	in := rundir.At(t.TempDir())
 	d := ranHere(t, in, eval.EndCompleted)
 	values := []string{"table", "json=sub/a.json", "csv=b.csv"}
-	if err := os.Mkdir(in.Join("sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(in.Join("sub"), 0o755))
 	for name, test := range map[string]struct {
 		stdout io.Writer
 		gone   bool // the folder of the first file
@@ -149,9 +134,7 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		"a folder that is not": {io.Discard, true, eval.CodeIncomplete, []string{"b.csv"}},
 	} {
 		outputs, err := ParseOutputs(values, in.Join)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if test.gone {
 			outputs[1].Path = in.Join("gone/a.json")
 		}
@@ -184,5 +167,76 @@ func TestTheTableIsTheDefaultReport(t *testing.T) {
 		given := slices.Clone(test.given)
 		expect.Same(t, name, WithTable(given), test.want)
 		expect.Same(t, name+": what was given", given, test.given)
+	}
+}
+
+// FuzzParseOutputs holds that two values of -o without a path are refused as bad input.
+func FuzzParseOutputs(f *testing.F) {
+	for _, s := range append(hostile.Strings(), "json", "json=", "junit=x.xml", "out.xml", "a.b=c", "table") {
+		f.Add(s, "table")
+	}
+	hasPath := func(v string) bool { _, path, _ := strings.Cut(v, "="); return path != "" }
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if hasPath(a) || hasPath(b) {
+			return // a path would be tried
+		}
+		out, err := ParseOutputs([]string{a, b}, rundir.At("").Join)
+		if err != nil {
+			var coded *eval.CodedError
+			if !errors.As(err, &coded) || coded.Code != eval.CodeBadInput {
+				t.Errorf("got %v, want exit code %d", err, eval.CodeBadInput)
+			}
+			return
+		}
+		// Without a path both would go to standard output.
+		t.Errorf("got %+v, want an error", out)
+	})
+}
+
+// taken is what a log takes for a command.
+var taken = regexp.MustCompile(`(?:^|[\n\r])[\s\x{feff}\x{00a0}\x{2028}\x{3000}]*::|##\[`)
+
+func guarded(t *testing.T, text string, pieces int) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := &guard{w: &b, atStart: true}
+	for size := max(1, len(text)/pieces); text != ""; text = text[min(size, len(text)):] {
+		n := min(size, len(text))
+		if got, err := w.Write([]byte(text[:n])); err != nil || got != n {
+			t.Fatalf("%d %v, want %d", got, err, n)
+		}
+	}
+	return b.String()
+}
+
+func TestGuardStopsCommandsOfCI(t *testing.T) {
+	t.Parallel()
+	commands := []string{
+		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x",
+		"a\r::b", ": :", ":::", "::\n::\n", "\n\n::", "a :: b\n: c",
+	}
+	for _, text := range append(hostile.Strings(), commands...) {
+		for _, pieces := range []int{1, 2, len(text) + 1} {
+			got := guarded(t, text, pieces)
+			if taken.MatchString(got) {
+				t.Errorf("%q became %q, want no command", text, got)
+			}
+			expect.Same(t, "the rest", strings.ReplaceAll(got, breaker, ""), strings.ReplaceAll(text, breaker, ""))
+			if !taken.MatchString(text) && !strings.Contains(text, "#[") && got != text {
+				t.Errorf("%[1]q: got %[2]q, want it as it is, without a command", text, got)
+			}
+		}
+	}
+}
+
+// Formats for programs have no text at the start of a line, and are not changed.
+func TestFormatsForProgramsAreNotGuarded(t *testing.T) {
+	t.Parallel()
+	for _, f := range Formats() {
+		var b bytes.Buffer
+		expect.Same(t, fmt.Sprintf("%s: guarded", f.Name), onStandardOutput(&f, &b) != &b, f.Guard)
+	}
+	if Lookup("json").Guard || !Lookup("markdown").Guard {
+		t.Errorf("guarded: json %t, markdown %t; want only markdown", Lookup("json").Guard, Lookup("markdown").Guard)
 	}
 }

@@ -140,9 +140,7 @@ func TestDefaultsOfComparisonsAreSilent(t *testing.T) {
 	a.Cases.MinPaired = 0.9
 	a.Metrics[0].Level = 0.9
 	var b strings.Builder
-	if err := reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{}))
 	missing(t, b.String(), "90 % interval", "compared 5 of 11 cases, 4 independent units\n")
 	present(t, b.String(), "--min-paired", "levels of the intervals")
 }
@@ -229,9 +227,7 @@ func TestComparisonsFoldToTheWidth(t *testing.T) {
 	}
 	a.Cases.PassedBefore = a.Cases.Removed
 	var b strings.Builder
-	if err := reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{Width: 60}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{Width: 60}))
 	for _, line := range strings.Split(b.String(), "\n") {
 		if displaywidth.String(line) > 60 {
 			t.Errorf("got a line that is too wide, want at most 60 columns: %s", line)

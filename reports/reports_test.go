@@ -27,9 +27,7 @@ var completed = &eval.End{Reason: eval.EndCompleted}
 func written(t testing.TB, format string, d *journal.Document, o reports.Options) string {
 	t.Helper()
 	var b strings.Builder
-	if err := reports.Lookup(format).Write(&b, d, o); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, reports.Lookup(format).Write(&b, d, o))
 	return b.String()
 }
 
@@ -144,9 +142,7 @@ func TestCountsOfJUnitAndJSONAgree(t *testing.T) {
 		}
 		Trials []json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(written(t, "json", d, reports.Options{})), &doc))
 	stated, counted := parsed(t, written(t, "junit", d, reports.Options{})).counts()
 	if stated != doc.Summary.Cases || counted != stated || stated.Tests != 14 {
 		t.Errorf(
@@ -184,9 +180,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		}
 		parsed(t, file)
 		path := filepath.Join(t.TempDir(), name+".xml")
-		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(file), 0o600))
 		for _, schema := range []string{"jenkins-xunit-junit-10.xsd", "windyroad-JUnit.xsd"} {
 			lint := exec.Command("xmllint", "--nonet", "--noout", "--schema", "testdata/"+schema, path)
 			if out, err := lint.CombinedOutput(); err != nil {
@@ -267,9 +261,7 @@ func TestHTMLIsThePage(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)
 	var want bytes.Buffer
-	if err := page.Write(&want, d); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, page.Write(&want, d))
 	if got := written(t, "html", d, reports.Options{}); got != want.String() {
 		t.Errorf("the format html: got %d bytes, want the %d of the page", len(got), want.Len())
 	}
