@@ -1,6 +1,7 @@
 package scorers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -186,9 +187,7 @@ func TestNotFailsOnCallsThatCannotBeRead(t *testing.T) {
 	} {
 		a := calling("drop " + test.args)
 		for name, want := range map[string]string{"- " + entry: test.plain, "- not: " + entry: test.denied} {
-			if got := letter(score(t, name, a)); got != want {
-				t.Errorf("%s of drop(%s): %s, want %s", name, test.args, got, want)
-			}
+			expect.Same(t, fmt.Sprintf("%s of drop(%s)", name, test.args), letter(score(t, name, a)), want)
 		}
 	}
 }

@@ -65,9 +65,7 @@ func TestPatternsAreBoundedWithTheirText(t *testing.T) {
 	text := strings.Repeat("a", 1<<20)
 	for source, much := range map[string]bool{"(?i)paris": false, `(\w+\s?)+$`: false, "(?:.?){900}z": true, "x{500}": true} {
 		p, err := compilePattern(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if why := p.tooMuch(text, false); (why != "") != much {
 			t.Errorf("%s: %q, want a reason: %t", source, why, much)
 		}

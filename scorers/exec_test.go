@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/google/go-cmp/cmp"
 )
 
 // folder is a suite's folder with programs in it.
@@ -31,12 +30,8 @@ func newFolder(t *testing.T, files map[string]string) folder {
 			mode = 0o755
 		}
 		path := filepath.Join(string(dir), name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.OK(t, os.WriteFile(path, []byte(text), mode))
 	}
 	return dir
 }
@@ -158,9 +153,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 		t.Errorf("got %v, want the version and the answer first", input)
 	}
 	var sent map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(input), &sent); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(input), &sent))
 	for key, want := range map[string]string{
 		"answer": `"say \"hi\"\r\n\u0000\u003c/b\u003e שלום"`, "candidate": "1", "finishReason": `"STOP"`,
 		"vars": `{"l":["a"],"n":"1.10"}`, "args": `{"limit":3,"of":["a",1.5]}`,
@@ -168,9 +161,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 		"safetyRatings": `[{"category":"C","probability":"LOW"}]`,
 		"usage":         `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
 	} {
-		if diff := cmp.Diff(decoded(t, want), decoded(t, string(sent[key]))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
+		expect.Same(t, key, decoded(t, string(sent[key])), decoded(t, want))
 	}
 	expect.Contains(t, "request", string(sent["request"]), `"parts":[{"text":"ask"}]`)
 	if env, _ := os.ReadFile(filepath.Join(string(dir), "env")); strings.Contains(string(env), "canary") || len(env) == 0 {
@@ -190,9 +181,7 @@ func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) stri
 		t.Fatalf("got %v, %v, want a pass", got, err)
 	}
 	input, err := os.ReadFile(filepath.Join(string(f), "input.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(input)
 }
 
@@ -211,12 +200,8 @@ func TestExecProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "plain.txt": "x", "sub/x": saying})
 	outside := filepath.Join(t.TempDir(), "x.sh")
-	if err := os.WriteFile(outside, []byte(saying), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(string(dir), "link.sh")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(outside, []byte(saying), 0o755))
+	expect.OK(t, os.Symlink(outside, filepath.Join(string(dir), "link.sh")))
 	for entry, want := range map[string]string{
 		"- exec: ./say.txt":                                  "s.yaml:8:15: there is no file ./say.txt in the suite's folder",
 		"- exec: ./plain.txt":                                "./plain.txt: the file is not executable",
@@ -259,9 +244,7 @@ func TestExecFilesArePartOfTheScorer(t *testing.T) {
 	if !strings.Contains(before, `"data.txt"2d711642b7`) || !strings.HasSuffix(before, "\n\"sh\"") {
 		t.Errorf("got %v, want the data with its digest, and the program", before)
 	}
-	if err := os.WriteFile(filepath.Join(string(dir), "say.sh"), []byte(saying+"# changed\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(string(dir), "say.sh"), []byte(saying+"# changed\n"), 0o755))
 	if after := programs(); after == before {
 		t.Errorf("programs after a change: got %v, want another digest", after)
 	}
@@ -277,12 +260,8 @@ func TestExampleProgramsAgree(t *testing.T) {
 	}
 	for _, name := range []string{"isbn.sh", "isbn.py"} {
 		text, err := os.ReadFile("../examples/suites/programs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(string(dir), name), text, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, os.WriteFile(filepath.Join(string(dir), name), text, 0o755))
 	}
 	entries := []string{"- exec: ./isbn", "- exec: ./isbn.sh"}
 	if _, err := exec.LookPath("python3"); err == nil {

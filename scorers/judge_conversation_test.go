@@ -2,6 +2,7 @@ package scorers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -85,24 +87,18 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 		"result: get_order: shipped", "result: get_order failed: exit status 1", "model: One is on its way.", "user: Thanks.",
 	}
 	a := aConversation(eval.TextPiece{Text: "You are welcome."})
-	if diff := cmp.Diff(append(before, "answer: You are welcome."), questionTo(t, ofConversation, a)); diff != "" {
-		t.Errorf("what the judge sees (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "what the judge sees", questionTo(t, ofConversation, a), append(before, "answer: You are welcome."))
 	a = aConversation(eval.CallPiece{Call: &eval.FunctionCall{Name: "close"}})
 	if diff := cmp.Diff(append(before, "call: close()", "answer: "), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees of an answer that is a call (-want +got):\n%s", diff)
 	}
 	want := []string{before[0], "question: Where are my orders?"}
 	want = append(append(want, before[2:12]...), "answer: One is on its way.")
-	if diff := cmp.Diff(want, questionTo(t, ofConversation+"\n  turn: 1", a)); diff != "" {
-		t.Errorf("what the judge sees of the first turn (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "what the judge sees of the first turn", questionTo(t, ofConversation+"\n  turn: 1", a), want)
 	a = aConversation(eval.TextPiece{Text: "You are welcome."})
 	want = []string{before[0], before[1], "answer: You are welcome."}
 	for _, entry := range []string{byRubric, "- judge: {rubric: It is polite., sees: answer}"} {
-		if diff := cmp.Diff(want, questionTo(t, entry, a)); diff != "" {
-			t.Errorf("%s: what the judge sees (-want +got):\n%s", entry, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%s: what the judge sees", entry), questionTo(t, entry, a), want)
 	}
 }
 

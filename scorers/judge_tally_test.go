@@ -113,9 +113,7 @@ func TestPrecisionRisesAsUsefulContextsMoveUp(t *testing.T) {
 	if err := quick.Check(holds, &quick.Config{MaxCount: 200}); err != nil {
 		t.Error(err)
 	}
-	if v := value([n]bool{true, true, true}); v != 1 {
-		t.Errorf("the useful ones first: %v, want 1", v)
-	}
+	expect.Same(t, "the useful ones first", value([n]bool{true, true, true}), 1)
 }
 
 // The similarity of answer and reference has a quarter of the weight, or the one that is given; without any, no vector is wanted.
@@ -158,3 +156,15 @@ func TestContextsAreTakenFromTheAnswer(t *testing.T) {
 	_, questions := ruled(t, c, answer("x"), alwaysSays("never"))
 	expect.Same(t, "without a reference", inFences(t, questions[0].Prompt()), []string{"context1: one", "context2: two", "answer: x"})
 }
+
+// tally counts what was right of what was tried.
+type tally struct{ right, all int }
+
+func (n *tally) add(right bool) {
+	n.all++
+	if right {
+		n.right++
+	}
+}
+
+func (n tally) String() string { return fmt.Sprintf("%d of %d", n.right, n.all) }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
@@ -24,9 +22,7 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 	for range 4 {
 		a.Context = &scorers.Context{Judgements: scorers.Judgements{Known: known}}
 		s, err := c.Score(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if len(a.Context.Judgements.Wanted) == 0 {
 			return s, questions
 		}
@@ -159,9 +155,7 @@ func quotesReply(t *testing.T, questions []scorers.Question) {
 	if quoted := turns[1].Parts[0].(eval.TextPart).Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
 		t.Errorf("the reply is quoted as %q, want 1 to 4096 bytes", quoted)
 	}
-	if !strings.Contains(turns[2].Parts[0].(eval.TextPart).Text, `"score": a number from 0 to 1`) {
-		t.Errorf("asked for %q, want a score from 0 to 1", turns[2].Parts[0].(eval.TextPart).Text)
-	}
+	expect.Contains(t, "asked for", turns[2].Parts[0].(eval.TextPart).Text, `"score": a number from 0 to 1`)
 }
 
 func TestJudgeRepeatsAreCombined(t *testing.T) {
@@ -305,9 +299,7 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 			t.Errorf("%q: %v, %s, want 0, %s", text, valueOf(s), s.Reason, plain.Reason)
 		}
 		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
-		if diff := cmp.Diff(want, fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)); diff != "" {
-			t.Errorf("texts in fences (-want +got):\n%s", diff)
-		}
+		expect.Same(t, "texts in fences", fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text), want)
 	}
 }
 
@@ -318,9 +310,7 @@ func TestAFenceCodeInsideAnAnswerIsReplaced(t *testing.T) {
 	_, questions := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	code := opening.FindStringSubmatch(questions[0].Contents[0].Parts[0].(eval.TextPart).Text)[1]
 	_, second := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
-	if second[0].Key != questions[0].Key {
-		t.Errorf("the key of the same answer is %s, want %s", second[0].Key, questions[0].Key)
-	}
+	expect.Same(t, "the key of the same answer", second[0].Key, questions[0].Key)
 	_, questions = judged(t, c, answer("answer "+strings.ToUpper(code)+">>>"), `{"reason": "no", "choice": "disagrees"}`)
 	fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 }
@@ -357,9 +347,7 @@ func TestJudgeSeesTheQuestion(t *testing.T) {
 		"- judge: {faithfulness: {context: x, question: own}}": "own",
 	} {
 		_, questions := judged(t, compile(t, entry), a, `{"reason": "x", "score": 1}`)
-		if got := fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)["question"]; got != want {
-			t.Errorf("%s: %q, want %q", entry, got, want)
-		}
+		expect.Same(t, entry, fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)["question"], want)
 	}
 }
 

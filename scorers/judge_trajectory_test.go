@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
@@ -47,9 +45,7 @@ func TestJudgeOfAGoalSeesTheTrajectory(t *testing.T) {
 		"status: the call of the model m failed: " + anAgent("", 0).Response.Calls[0].Error.Error(), "status: it was ended at its limit: steps",
 		"answer: Order 7 is shipped.",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the judge sees (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "what the judge sees", got, want)
 	silent := anAgent("", 0)
 	silent.Response.Candidates[0] = eval.Candidate{FinishReason: "STOP"}
 	s, _ = judged(t, compile(t, ofGoal), silent, `{"reason": "it did", "choice": "reached"}`)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -80,9 +81,7 @@ func constructs(t *testing.T) string {
 	}
 	most := scorers.MaxRegexWork / steps
 	for size, want := range map[int]string{most: "f", most + 1: "u"} {
-		if got := letter(score(t, entry, answer(strings.Repeat("a", size)))); got != want {
-			t.Errorf("%s on %d bytes: %s, want %s", entry, size, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%s on %d bytes", entry, size), letter(score(t, entry, answer(strings.Repeat("a", size)))), want)
 	}
 	return fmt.Sprintf("It understands %s constructs of Perl's expressions; look-around, back-references, possessive and recursive ones are "+
 		"errors before anything is sent. An expression has at most %s steps, and its steps times the bytes of the answer at most %s: one of "+

@@ -122,9 +122,7 @@ func FuzzOverlap(f *testing.F) {
 func similarity(t *testing.T, c *scorers.Compiled, text string) float64 {
 	t.Helper()
 	s, err := c.Score(answer(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if !isScored(s) || !(valueOf(s) >= 0 && valueOf(s) <= 1) {
 		t.Fatalf("on %q: %+v, want a value from 0 to 1", text, s)
 	}

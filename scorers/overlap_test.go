@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -222,9 +223,7 @@ func TestOverlapReasonsNameValueAndBound(t *testing.T) {
 			`"a cat", at least 0.5 is expected: "a cat sat"`,
 		"- levenshtein: {to: [x, a cat], max: 5}": `distance 4 from reference 2 of 2, "a cat", at most 5: "a cat sat"`,
 	} {
-		if got := score(t, entry, answer("a cat sat")).Reason; got != want {
-			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
-		}
+		expect.Same(t, entry, score(t, entry, answer("a cat sat")).Reason, want)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/google/go-cmp/cmp"
 )
 
 // preferenceBy has a judge prefer whose replies come from reply.
@@ -230,9 +229,7 @@ func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (cod
 		t.Errorf("got the value %v after %d questions, want 0 after 1", valueOf(s), len(questions))
 	}
 	question := questions[0].Contents[0].Parts[0].(eval.TextPart).Text
-	if diff := cmp.Diff(map[string]string{"answer": text, "rubric": "It is polite."}, fenced(t, question)); diff != "" {
-		t.Errorf("texts in fences (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "texts in fences", fenced(t, question), map[string]string{"answer": text, "rubric": "It is polite."})
 	code = opening.FindStringSubmatch(question)[1]
 	frame := strings.Replace(question, "\n"+text+"\n", "\nx\n", 1)
 	expect.Same(t, "the instruction", strings.ReplaceAll(frame, code, opening.FindStringSubmatch(plain)[1]), plain)

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -31,9 +32,7 @@ func TestSchemaFileIsReadAsJSONOrYAML(t *testing.T) {
 		)
 		var diags diag.List
 		s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		for c := range s.Cases() {
 			compiled := scorers.Builtin().Compile(c.Scorers[0])
 			for text, want := range map[string]string{`"2026-02-28"`: "p", `"2026-02-30"`: "f", "3": "f", "": "f"} {

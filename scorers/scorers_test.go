@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -235,22 +236,16 @@ func TestScoresMakeAnOutcomeByWeightsAndThreshold(t *testing.T) {
 		{[]eval.Score{s(0, false, 0, false)}, &half, eval.Fail},
 	} {
 		r := eval.Result{Ending: scorers.EndingOf(test.scores, test.threshold)}
-		if got := r.Outcome(); got != test.want {
-			t.Errorf("%+v: %s, want %s", test.scores, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("%+v", test.scores), r.Outcome(), test.want)
 	}
 }
 
 func vectors[T any](t *testing.T, name string) []T {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var in struct{ Cases []T }
-	if err := json.Unmarshal(data, &in); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &in))
 	if len(in.Cases) == 0 {
 		t.Fatalf("no cases, want some: %s", data)
 	}

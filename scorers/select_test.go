@@ -1,6 +1,7 @@
 package scorers_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -130,9 +131,7 @@ func TestSelectReasonsSayWhatWasSelected(t *testing.T) {
 		{"- equals: x\n  select: {regex: 'a(b)(c*)', group: 2}", "ab", `the selection, group 2 of /a(b)(c*)/, is empty in "ab"`},
 		{"- equals: x\n  select: {fence: any}", "```\n```", "the fenced block of the answer is empty"},
 	} {
-		if got := score(t, test[0], answer(test[1])).Reason; got != test[2] {
-			t.Errorf("%s on %q:\n got %s\nwant %s", test[0], test[1], got, test[2])
-		}
+		expect.Same(t, fmt.Sprintf("%s on %q", test[0], test[1]), score(t, test[0], answer(test[1])).Reason, test[2])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -77,9 +78,7 @@ func TestServiceScorersReadWhatTheServiceReports(t *testing.T) {
 		{"- tokens: {of: prompt, min: 10}", metered, "p"},
 		{"- tokens: {of: total, max: 14}", metered, "f"},
 	} {
-		if got := letter(score(t, test.entry, test.a)); got != test.want {
-			t.Errorf("%s: %s, want %s", test.entry, got, test.want)
-		}
+		expect.Same(t, test.entry, letter(score(t, test.entry, test.a)), test.want)
 	}
 }
 
@@ -96,9 +95,7 @@ func TestCandidateSaysWhichAnswersCount(t *testing.T) {
 		"- not: {equals: x, candidate: 2}":                        "f",
 		"- any: [{equals: two, candidate: 1}, {equals: nothing}]": "p",
 	} {
-		if got := letter(score(t, entry, a)); got != want {
-			t.Errorf("%s: %s, want %s", entry, got, want)
-		}
+		expect.Same(t, entry, letter(score(t, entry, a)), want)
 	}
 }
 

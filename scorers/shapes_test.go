@@ -2,7 +2,9 @@ package scorers
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/yaml"
+	"github.com/evalrun/evalrun/suite"
 )
 
 func TestKindsSayWhatTheyTake(t *testing.T) {
@@ -100,4 +103,55 @@ func suggested(t *testing.T, schema yaml.Schema, mapping string) yaml.Schema {
 		}
 	}
 	return out
+}
+
+// A text that has not its format says what the format takes.
+func TestFormatsOfSchemasSayWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		strings.Repeat("a.", 130):        "a host name has at most 253 characters",
+		"a..b":                           "the parts of a host name are 1 to 63 letters, digits and inner hyphens",
+		"ab--c":                          "hyphens in the third and fourth place are for encoded names (xn--)",
+		"ann":                            "it has no @",
+		strings.Repeat("a", 65) + "@b.c": "it is longer than an address may be",
+		"a b@c.d":                        "what is before the @ is not a local part (RFC 5321)",
+		"a@[300.1.1.1]":                  "what is in brackets is not an address",
+	} {
+		check := validHost
+		if strings.Contains(want, "@") || strings.Contains(want, "address") {
+			check = validMailbox
+		}
+		expect.Contains(t, text, fmt.Sprint(check(text)), want)
+	}
+}
+
+// A scorer needs all that the scorers inside it need.
+func TestNeedsOfAScorerInsideAreKept(t *testing.T) {
+	t.Parallel()
+	var inner suite.Needs
+	from := reflect.ValueOf(&inner).Elem()
+	for i := range from.NumField() {
+		switch field := from.Field(i); field.Kind() {
+		case reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case reflect.String:
+			field.SetString("needed")
+		case reflect.Bool:
+			field.SetBool(true)
+		default:
+			t.Fatalf("got the field %s of the kind %s, want one that this test can fill", from.Type().Field(i).Name, field.Kind())
+		}
+	}
+	var outer needs
+	outer.add(inner, true)
+	got := reflect.ValueOf(outer.Needs)
+	for i := range got.NumField() {
+		if got.Field(i).IsZero() {
+			t.Errorf("%s: got %v, want it taken over", got.Type().Field(i).Name, got.Field(i))
+		}
+	}
+	outer = needs{}
+	if outer.add(inner, false); outer.Stream != "" {
+		t.Errorf("got the stream of %q, want none where it is not taken over", outer.Stream)
+	}
 }

@@ -165,9 +165,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 				}
 				got += ";"
 			}
-			if got != c.want {
-				t.Errorf("%s: %q, want %q", c.list, got, c.want)
-			}
+			expect.Same(t, c.list, got, c.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -111,9 +112,7 @@ func TestToolCallsOnHostileAnswersAreBounded(t *testing.T) {
 	}
 	for _, text := range hostile.Strings() {
 		args, err := json.Marshal(map[string]string{text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a := calling("f " + string(args))
 		a.Response.Candidates[0].Pieces[0].(eval.CallPiece).Call.Name = text
 		s := score(t, toolCalls("", "name: x"), a)

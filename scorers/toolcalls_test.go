@@ -6,10 +6,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -263,15 +262,11 @@ func TestToolCallsReasonsNameWhatDiffers(t *testing.T) {
 		{toolCalls("", "name: a"), calling(`a {"x`), `expected a() and no others, got a("{\"x"); the arguments are not a JSON object`},
 	} {
 		s := score(t, test.entry, test.a)
-		if diff := cmp.Diff(test.want, s.Reason); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.entry, diff)
-		}
+		expect.Same(t, test.entry, s.Reason, test.want)
 	}
 	s := score(t, toolCalls("", listed, "name: b"), calling("b", order("7"), "c"))
 	want := "expected: get_order({\"id\":\"7\"})\nb()\nactual:   b()\nget_order({\"id\":\"7\"})\nc()"
-	if diff := cmp.Diff(want, s.Diff); diff != "" {
-		t.Errorf("diff (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "diff", s.Diff, want)
 }
 
 // An answer that consists of tool calls is an answer, but none for scorers of text.
@@ -349,9 +344,7 @@ func TestToolCallsTakesTemplates(t *testing.T) {
 		"    vars: {tool: get_order, id: '4711'}\n    scorers:\n" +
 		"      - toolCalls: {calls: [{name: '{{.tool}}', args: {id: '{{.id}}', deep: {l: ['no. {{.id}}']}}}]}\n"
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	for c := range s.Cases() {
 		compiled := scorers.Builtin().Compile(c.Scorers[0])
 		got, err := compiled.Score(calling(`get_order {"id":"4711","deep":{"l":["no. 4711"]}}`))
