@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -318,4 +319,69 @@ func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 	expect.Same(t, "another id", HashOf(new(call("2", `{ "a": 1 }`)), nil), HashOf(new(call("1", `{"a":1}`)), nil))
 	expect.Same(t, "one turn", HashOf(new(text("a")), turns(text("a"))), digest([]byte("a")))
 	expect.Same(t, "no answer", HashOf(nil, nil), "")
+}
+
+// A label that cannot be kept says which of its fields is invalid, and what the field takes.
+func TestInvalidLabelsSayWhatTheirFieldsTake(t *testing.T) {
+	t.Parallel()
+	tooLong := strings.Repeat("x", MaxComment+1)
+	for want, change := range map[string]func(*Label){
+		`"a/b" is not the name of a suite: letters, digits, dot, dash and underscore, 200 at most`: func(l *Label) { l.Suite = "a/b" },
+		"the name of the person is empty":                                        func(l *Label) { l.Who = " " },
+		"the name of the person has more than 100 bytes":                         func(l *Label) { l.Who = strings.Repeat("x", maxWho+1) },
+		"the name of the person holds a line break or another control character": func(l *Label) { l.Who = "a\nb" },
+		"`caseId` is missing":                                                    func(l *Label) { l.CaseID = "" },
+		"`arm` is missing":                                                       func(l *Label) { l.Arm = "" },
+		"`repeat` counts from 1":                                                 func(l *Label) { l.Repeat = 0 },
+		"`answerHash` is not a SHA-256 hash of 64 hexadecimal digits":            func(l *Label) { l.AnswerHash = "abc" },
+		`the label "maybe" is neither pass nor fail, nor empty`:                  func(l *Label) { l.Label = "maybe" },
+		"the comment has more than":                                              func(l *Label) { l.Comment = tooLong },
+		"`at` is not a time such as 2027-01-31T12:00:00Z":                        func(l *Label) { l.At = "today" },
+	} {
+		var l Label
+		l.Suite, l.Who, l.At, l.CaseID, l.Arm, l.Repeat = "s", "ann", "2027-01-31T12:00:00Z", "x", "pro/p", 1
+		l.AnswerHash, l.Label = strings.Repeat("0", 64), Pass
+		expect.OK(t, l.Check())
+		change(&l)
+		expect.Contains(t, "error", fmt.Sprint(l.Check()), want)
+	}
+}
+
+// FuzzRead reads any bytes as labels: each line is a label or a problem, and a label can be appended whatever is there.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}\n", "<<<<<<<\n", "\xff\xfe", `{"suite":"s","case":"c","caseId":"id","arm":"t/p","repeat":1,"answerHash":"` + digest(nil) +
+			`","label":"pass","who":"Ada","at":"2025-01-02T03:04:05Z"}`, "[[[[", "null\nnull", `{"suite":"s"}{`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "s"+Suffix)
+		expect.OK(t, os.WriteFile(path, data, 0o600))
+		before, err := ReadFile(path)
+		expect.OK(t, err)
+		count, filled := len(before.problems), 0
+		for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				filled++
+			}
+		}
+		for k, all := range before.said {
+			count += len(all)
+			for _, l := range all {
+				expect.OK(t, l.Check())
+				expect.Same(t, "key", l.Key(), k)
+			}
+		}
+		if count > filled || filled > 0 && count == 0 {
+			t.Errorf("got %d labels and problems, want some, at most one of each of %d lines", count, filled)
+		}
+		one := said("Zoe", "x", Fail, "?")
+		expect.OK(t, Append(dir, filepath.Join(dir, "lock"), one))
+		after, err := Read(dir, "s")
+		expect.OK(t, err)
+		expect.Same(t, "problems", len(after.problems), len(before.problems))
+		expect.Same(t, "what Zoe says", of(after.Of(one.Key()), "Zoe"), Fail)
+	})
 }
