@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
@@ -58,9 +56,7 @@ func TestGlobsOfArmsMatchAcrossSlashes(t *testing.T) {
 		for i := range want {
 			want[i] += " contains"
 		}
-		if diff := cmp.Diff(map[string][]string{"c": want}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", globs, diff)
-		}
+		expect.Same(t, globs, got, map[string][]string{"c": want})
 	}
 }
 
@@ -78,9 +74,7 @@ cases:
 		"inherits": {"pro/direct equals", "pro-warm/chat contains equals"},
 		"own":      {"pro/direct equals regex", "pro-warm/direct equals"},
 	}
-	if diff := cmp.Diff(want, armsOf(t, text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", armsOf(t, text), want)
 }
 
 // Rules that a gate leaves out judge nothing, except for errors: none are allowed then.
@@ -120,9 +114,7 @@ func TestLimitsThatAreNotGivenStayOpen(t *testing.T) {
 		Concurrency: 3, BudgetCalls: 7, Timeout: 90e9, CountTokens: suite.CountNever,
 		Models: []suite.ModelLimits{{Model: "m", RequestsPerMinute: 60}},
 	}
-	if diff := cmp.Diff(want, s.Limits); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", s.Limits, want)
 }
 
 // A chat begins and ends with the user, and the two take turns.
@@ -177,9 +169,7 @@ func TestCasesAreTheSameEachTime(t *testing.T) {
 		return names, ids
 	}
 	names, ids := list()
-	if diff := cmp.Diff([]string{"m 1x", "m 1y", "m 2x", "m 2y", "e 1", "e 2", "plain"}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "names", names, []string{"m 1x", "m 1y", "m 2x", "m 2y", "e 1", "e 2", "plain"})
 	_, second := list()
 	expect.Same(t, "ids of the same text", second, ids)
 	first := map[string]string{}

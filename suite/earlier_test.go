@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -26,9 +27,7 @@ func twoVersions(t *testing.T, own, base, ownPrompts, basePrompts string) *suite
 		}
 		var diags diag.List
 		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), opts, &diags)
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		return s
 	}
 	return load(own, ownPrompts, suite.Options{Base: load(base, basePrompts, suite.Options{Ref: "main"})})
@@ -73,9 +72,7 @@ func TestRenamedCasesKeepTheirArmsTogether(t *testing.T) {
 		got = append(got, c.Case.Name+" "+c.Arm.Name())
 	}
 	const want = "A t/p, A t/q, a t/p@main, a t/q@main, b t/p, b t/p@main, b t/q, b t/q@main"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
-	}
+	expect.Same(t, "result", strings.Join(got, ", "), want)
 }
 
 // Arms that both versions have stand next to each other; others of the earlier version do not run.
@@ -97,19 +94,11 @@ func TestArmsOfTwoVersionsAreMatchedByName(t *testing.T) {
 		removed = append(removed, a.Name())
 	}
 	const want = "t/p t/p@main t/new t/q t/q@main"
-	if got := strings.Join(arms, " "); got != want {
-		t.Errorf("the arms are %s, want %s", got, want)
-	}
-	if got := strings.Join(cells, " "); got != want {
-		t.Errorf("the cells are of the arms %s, want %s", got, want)
-	}
-	if got := strings.Join(removed, " "); got != "t/gone@main" {
-		t.Errorf("the removed arms are %s, want t/gone@main", got)
-	}
+	expect.Same(t, "the arms", strings.Join(arms, " "), want)
+	expect.Same(t, "the cells are of the arms", strings.Join(cells, " "), want)
+	expect.Same(t, "the removed arms", strings.Join(removed, " "), "t/gone@main")
 	for c := range s.Cells() {
-		if c.Arm.Name() != "t/p" {
-			t.Errorf("the first cell is of %s, want t/p", c.Arm.Name())
-		}
+		expect.Same(t, "the first cell is of", c.Arm.Name(), "t/p")
 		break // both versions let go of their cases
 	}
 }

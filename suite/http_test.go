@@ -75,9 +75,7 @@ func TestHTTPBodyKeepsTheTypesOfValues(t *testing.T) {
 		`"${env:EVALRUN_X}"`: `${env:EVALRUN_X}`,
 	} {
 		got := rendered(t, `{url: http://127.0.0.1/x, body: `+body+`}`, conversation())
-		if got.Body != want {
-			t.Errorf("%s: got %s, want %s", body, got.Body, want)
-		}
+		expect.Same(t, body, got.Body, want)
 		if mapping := body[0] == '{' || body[0] == '['; mapping != (got.Headers[0].Value == "application/json") ||
 			mapping != json.Valid([]byte(got.Body)) && mapping {
 			t.Errorf("%s: got %v %s, want JSON with its content type for a mapping alone", body, got.Headers, got.Body)
@@ -105,9 +103,7 @@ func TestHTTPURLDataChangesNoPathOrQuery(t *testing.T) {
 			}
 			continue
 		}
-		if got := rendered(t, `{url: "`+address+`"}`, conversation()).URL; got != want {
-			t.Errorf("%s: got %s, want %s", address, got, want)
-		}
+		expect.Same(t, address, rendered(t, `{url: "`+address+`"}`, conversation()).URL, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -19,13 +20,9 @@ import (
 func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 	t.Helper()
 	var wide bytes.Buffer
-	if err := png.Encode(&wide, image.NewGray(image.Rect(0, 0, 3200, 1600))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&wide, image.NewGray(image.Rect(0, 0, 3200, 1600))))
 	heic, err := os.ReadFile("testdata/images/64x64.heic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := "version: 1\nname: s\ntargets: [{name: eyes, model: svc-pro-vision}]\nprompts:\n  - name: p\n    parts:\n" + parts +
 		"cases: [{name: c, vars: {file: wide.png}, scorers: [{contains: x}]}]\n"
 	fsys := fstest.MapFS{
@@ -65,9 +62,7 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 	t.Helper()
 	for c := range s.Cases() {
 		prompt, err := s.Render(c, c.Arms[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if heic := prompt.Contents[0].Parts[1].(eval.ImagePart).Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
 			t.Errorf("%+v, want a heic file as it was", heic)
 		}

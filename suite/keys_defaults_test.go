@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // expanded is what a case is after its defaults.
@@ -65,16 +64,12 @@ func TestCasesInheritOrReplaceDefaults(t *testing.T) {
 			}
 			for c := range s.Cases() {
 				prompt, err := s.Render(c, c.Arms[0])
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, prompt.Contents[0].Parts[0].(eval.TextPart).Text}
 				for _, sc := range c.Scorers {
 					got.Scorers = append(got.Scorers, sc.Kind+" "+sc.Name)
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", test.entry, diff)
-				}
+				expect.Same(t, test.entry, got, test.want)
 			}
 		})
 	}

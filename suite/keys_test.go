@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -326,12 +327,8 @@ func TestVariablesAreDataAsWritten(t *testing.T) {
 		}
 		for c := range s.Cases() {
 			prompt, err := s.Render(c, c.Arms[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff("say "+want, prompt.Contents[0].Parts[0].(eval.TextPart).Text); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", value, diff)
-			}
+			expect.OK(t, err)
+			expect.Same(t, value, prompt.Contents[0].Parts[0].(eval.TextPart).Text, "say "+want)
 		}
 	}
 }
@@ -343,20 +340,14 @@ func TestAVariableOfTheCommandLineWinsAndIsNoPartOfTheCase(t *testing.T) {
 	var got []seen
 	for _, vars := range []map[string]string{nil, {"v": "given {{.v}}"}} {
 		s, diags := fromText(text, suite.Options{Vars: vars})
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		for c := range s.Cases() {
 			prompt, err := s.Render(c, c.Arms[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			got = append(got, seen{c.ID, prompt.Contents[0].Parts[0].(eval.TextPart).Text})
 		}
 	}
-	if diff := cmp.Diff([]seen{{got[0].ID, "own"}, {got[0].ID, "given {{.v}}"}}, got); diff != "" {
-		t.Errorf("cases (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "cases", got, []seen{{got[0].ID, "own"}, {got[0].ID, "given {{.v}}"}})
 }
 
 // Files open in the folder of the suite and never outside it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -85,9 +86,7 @@ func TestDerivedFromTemplatesIsKnownWhenJudged(t *testing.T) {
 		suite.Options{},
 		&diags,
 	)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	one := 1.0
 	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Grade: eval.Graded{Value: one}}}); got != 0.5 || !ok || err != nil {
 		t.Errorf("%v %v %v, want 0.5", got, ok, err)

@@ -12,8 +12,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -28,9 +26,7 @@ var update = flag.Bool("update", false, "renew the .out files")
 func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	t.Helper()
 	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { root.Close() })
 	var diags diag.List
 	s := suite.Load(
@@ -45,9 +41,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 		}
 		return data
 	}
-	if err := (diag.Renderer{Source: source}).Render(&b, &diags); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (diag.Renderer{Source: source}).Render(&b, &diags))
 	return s, &diags, b.String()
 }
 
@@ -93,17 +87,11 @@ func TestBadSuitesReportTheirProblems(t *testing.T) {
 			}
 			golden := strings.TrimSuffix(file, ".yaml") + ".out"
 			if *update {
-				if err := os.WriteFile(golden, []byte(said), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(golden, []byte(said), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), said); d != "" {
-				t.Errorf("problems (-want +got):\n%s", d)
-			}
+			expect.OK(t, err)
+			expect.Same(t, "problems", said, string(want))
 		})
 	}
 }
@@ -116,18 +104,14 @@ func TestTheProductExampleLoads(t *testing.T) {
 		arms = append(arms, a.Name())
 	}
 	want := []string{"pro/direct", "pro/from-file", "pro/chat", "pro-warm/direct", "eyes/picture"}
-	if d := cmp.Diff(want, arms); d != "" {
-		t.Errorf("arms (-want +got):\n%s", d)
-	}
+	expect.Same(t, "arms", arms, want)
 	trials, found := map[string]int{}, map[string]int{} // the latter of scorers
 	for c := range s.Cases() {
 		trials[c.Name] = c.Repeats * len(c.Arms)
 		found[c.Name] = len(c.Scorers)
 		found[c.Name+" on eyes"] = len(c.ScorersFor(s.Arms()[4]))
 	}
-	if d := cmp.Diff(map[string]int{"france": 15, "andorra": 9, "insult": 3, "Iceland": 12, "Norway": 12}, trials); d != "" {
-		t.Errorf("trials (-want +got):\n%s", d)
-	}
+	expect.Same(t, "trials", trials, map[string]int{"france": 15, "andorra": 9, "insult": 3, "Iceland": 12, "Norway": 12})
 	if found["insult"] != 1 || found["france on eyes"] != 3 {
 		t.Errorf("insult has %d scorers and france on eyes %d, want 1 and 3", found["insult"], found["france on eyes"])
 	}
@@ -143,9 +127,7 @@ func TestImagesAreKnownByTheirBytes(t *testing.T) {
 		files, _ := filepath.Glob(dir + "/*")
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			s, err := withImage(filepath.Base(file), data)
 			if (err == nil) != supported {
 				t.Errorf("%s: %v, want it supported: %t", file, err, supported)
@@ -180,9 +162,7 @@ func TestPromptsOverTheLimitsAreRefused(t *testing.T) {
 		parts.WriteString("{image: a.png}, ")
 	}
 	png, err := os.ReadFile("testdata/images/1x1.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	suiteText := func(parts string) []byte {
 		return fmt.Appendf(
 			nil,
@@ -213,9 +193,7 @@ func TestCaseIDDependsOnVariablesAndImagesAlone(t *testing.T) {
 	base := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.a}}\"}]\n"
 	id := func(cases string, opts suite.Options) string {
 		s, diags := fromText(base+"cases: ["+cases+"]\n", opts)
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		for c := range s.Cases() {
 			return c.ID
 		}
@@ -231,9 +209,7 @@ func TestCaseIDDependsOnVariablesAndImagesAlone(t *testing.T) {
 	if other := id("{name: c, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); other == one {
 		t.Errorf("with other variables the id is %s too, want another one", other)
 	}
-	if own := id("{name: c, id: mine, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); own != "mine" {
-		t.Errorf("the id is %s, want mine", own)
-	}
+	expect.Same(t, "the id", id("{name: c, id: mine, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}), "mine")
 }
 
 func TestDefaultsApplyToCases(t *testing.T) {
@@ -262,9 +238,7 @@ cases:
       - equals: z
         name: shared
 `, suite.Options{})
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	var got []string
 	for c := range s.Cases() {
 		var kinds []string
@@ -272,9 +246,7 @@ cases:
 			kinds = append(kinds, sc.Kind+":"+sc.Name)
 		}
 		prompt, err := s.Render(c, c.Arms[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text := eval.TextOf(prompt.Contents[0].Parts[0])
 		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, text))
 	}
@@ -282,9 +254,7 @@ cases:
 		"inherits [all default] 0.5 1 [contains:shared contains:] dadb",
 		"own [all mine] 0.9 2 [contains: equals:shared] owndb",
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("cases (-want +got):\n%s", d)
-	}
+	expect.Same(t, "cases", got, want)
 }
 
 // Problems that were once accepted in silence.
@@ -312,9 +282,7 @@ func TestProblemsAreReported(t *testing.T) {
 	_, diags := fromText(head+"cases: [{name: a}]\n", suite.Options{Vars: map[string]string{"qq": "x"}})
 	var b bytes.Buffer
 	_ = diag.Renderer{}.Render(&b, diags)
-	if !strings.Contains(b.String(), "--var qq: the suite uses no such variable") {
-		t.Errorf("%s\nwant that the suite uses no variable qq", b.String())
-	}
+	expect.Contains(t, "result", b.String(), "--var qq: the suite uses no such variable")
 }
 
 // The place of a byte inside a scalar, whatever its style.
@@ -376,25 +344,6 @@ func TestEncodedSizeIsWhatIsSent(t *testing.T) {
 		eval.TextPart{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
 	}}}
 	expect.Same(t, "size", wire.Size(contents), len(wire.Append(nil, contents)))
-}
-
-func BenchmarkLoad(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		var text strings.Builder
-		text.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n")
-		for i := range n {
-			fmt.Fprintf(&text, "  - name: case %d\n    vars: {q: question %d}\n    scorers:\n      - contains: answer\n", i, i)
-		}
-		b.Run(fmt.Sprintf("cases=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, diags := fromText(text.String(), suite.Options{}); diags.HasErrors() {
-					b.Fatalf("got %v, want no problem", diags.Err())
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/case")
-		})
-	}
 }
 
 // A problem at the end of a long suite has its own place.

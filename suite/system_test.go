@@ -39,9 +39,7 @@ func renderedOf(t *testing.T, s *suite.Suite) (out []eval.Request) {
 	for c := range s.Cases() {
 		for _, arm := range c.Arms {
 			prompt, err := s.Render(c, arm)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			out = append(out, prompt)
 		}
 	}
