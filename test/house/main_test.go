@@ -1,15 +1,17 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
 
 func TestDepthIsTheLongestWay(t *testing.T) {
 	t.Parallel()
 	all := []*pkg{
 		{ImportPath: "a"}, {ImportPath: "b", Imports: []string{"a"}}, {ImportPath: "c"}, {ImportPath: "d", Imports: []string{"c", "b"}},
 	}
-	if got := depth(all); got != 3 {
-		t.Errorf("got %d, want 3", got)
-	}
+	expect.Same(t, "depth(all)", depth(all), 3)
 }
 
 func TestKeysAreCountedAtEveryDepth(t *testing.T) {
@@ -17,9 +19,7 @@ func TestKeysAreCountedAtEveryDepth(t *testing.T) {
 	schema := map[string]any{"$defs": map[string]any{"x": map[string]any{"properties": map[string]any{"a": nil, "b": map[string]any{
 		"anyOf": []any{map[string]any{"properties": map[string]any{"c": nil}}},
 	}}}}}
-	if got := keys(schema); got != 3 {
-		t.Errorf("got %d, want 3", got)
-	}
+	expect.Same(t, "keys(schema)", keys(schema), 3)
 }
 
 func TestProgramsAsideAreNotCounted(t *testing.T) {
@@ -28,8 +28,6 @@ func TestProgramsAsideAreNotCounted(t *testing.T) {
 		module: true, module + "/eval": true, module + "/internal/testing/arch": false, module + "/test/house": false,
 		module + "/docs": false, module + "/evaltest": true, "github.com/google/go-cmp/cmp": false,
 	} {
-		if got := ours(path); got != want {
-			t.Errorf("%s: got %t, want %t", path, got, want)
-		}
+		expect.Same(t, path, ours(path), want)
 	}
 }
