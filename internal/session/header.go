@@ -156,7 +156,7 @@ func (j *Job) Continues(run *eval.Run) error {
 	}
 	was := *run.Options()
 	was.Name, was.Labels = run.Name, run.Labels
-	flags := eval.Differing(&j.KeptOptions().Options, &was)
+	flags := Differing(&j.KeptOptions().Options, &was)
 	if len(flags) > 0 {
 		return eval.BadInput("it began with other values of %s", strings.Join(flags, ", "))
 	}

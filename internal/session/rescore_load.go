@@ -103,11 +103,11 @@ func (f *Options) changesSelection(run *eval.Run, begun *eval.Options) string {
 	if begun.Race != "" { // the race is run again
 		race := eval.Options{GateOptions: eval.GateOptions{Race: f.Race}, Seed: f.Seed}
 		was := eval.Options{GateOptions: eval.GateOptions{Race: begun.Race}, Seed: run.RandomSeed}
-		if flag := changed(&race, &was, eval.Keeps); flag != "" {
+		if flag := changed(&race, &was, keeps); flag != "" {
 			return flag
 		}
 	}
-	return changed(&f.Options, begun, eval.Selects)
+	return changed(&f.Options, begun, selects)
 }
 
 // raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,

@@ -14,17 +14,17 @@ import (
 )
 
 // repeated are the options of a resume that the run file does not record: the next resume takes them again.
-func (f *Options) repeated() []eval.Flag {
-	out := slices.DeleteFunc(f.Flags(), func(o eval.Flag) bool {
-		return o.Role != eval.Bounds && o.Role != eval.Serves || o.Name == "--service" || o.Name == "--max-failures" ||
+func (f *Options) repeated() []optionFlag {
+	out := slices.DeleteFunc(flagsOf(&f.Options), func(o optionFlag) bool {
+		return o.Role != bounds && o.Role != serves || o.Name == "--service" || o.Name == "--max-failures" ||
 			o.Name == "--auth-scope-base" // which only the environment and suites set
 	})
 	out = append(
-		out, eval.Flag{Name: "--trust", Value: f.Trust}, eval.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},
-		eval.Flag{Name: "--no-ledger", Value: f.Ledger.None},
+		out, optionFlag{Name: "--trust", Value: f.Trust}, optionFlag{Name: "--ledger-wait", Value: f.Ledger.Wait},
+		optionFlag{Name: "--no-ledger", Value: f.Ledger.None},
 	)
 	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
-		out = append(out, eval.Flag{Name: "--service", Value: name + ".baseUrl=" + f.Services[name]})
+		out = append(out, optionFlag{Name: "--service", Value: name + ".baseUrl=" + f.Services[name]})
 	}
 	return out
 }
@@ -42,7 +42,7 @@ func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
 	}
 	before := was.repeated()
 	for i, o := range f.repeated() {
-		if !o.Given() || i < len(before) && !o.Changes(before[i]) {
+		if !o.given() || i < len(before) && !o.changes(before[i]) {
 			continue
 		}
 		switch v := o.Value.(type) {
@@ -66,10 +66,10 @@ func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
 }
 
 // changed is the flag of the first option with one of these roles that differs, "" if none does.
-func changed(given, was *eval.Options, roles ...eval.Role) string {
-	before := was.Flags()
-	for i, o := range given.Flags() {
-		if slices.Contains(roles, o.Role) && o.Changes(before[i]) {
+func changed(given, was *eval.Options, roles ...role) string {
+	before := flagsOf(was)
+	for i, o := range flagsOf(given) {
+		if slices.Contains(roles, o.Role) && o.changes(before[i]) {
 			return o.Name
 		}
 	}
@@ -95,7 +95,7 @@ func (r *Resumption) checkKept(given Options) error {
 		}
 	}
 	given.Reports = nil // each resume writes its own
-	if flag := changed(&given.Options, &was.Options, eval.Selects, eval.Keeps, eval.Writes); flag != "" {
+	if flag := changed(&given.Options, &was.Options, selects, keeps, writes); flag != "" {
 		return eval.BadInput(
 			"%s differs from what the run %s began with, and a resume keeps that: leave it out, or begin another run", flag, r.Dir,
 		)

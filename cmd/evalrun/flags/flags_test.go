@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -100,8 +101,8 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 				differing = append(differing, "--"+f.Name)
 			}
 		})
-		expect.Same(t, text+": differing from none", eval.Differing(&got.Options, &eval.Options{}), differing)
-		expect.Same(t, text+": differing from itself", eval.Differing(&got.Options, &got.Options), nil)
+		expect.Same(t, text+": differing from none", session.Differing(&got.Options, &eval.Options{}), differing)
+		expect.Same(t, text+": differing from itself", session.Differing(&got.Options, &got.Options), nil)
 	}
 }
 
