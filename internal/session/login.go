@@ -181,45 +181,39 @@ func countModels(ctx context.Context, j *Job, connect func(*Job) (*Session, erro
 	return len(models), err
 }
 
-type logout int
-
-// What ForgetLogin did. The login is gone in all cases but the first.
-const (
-	LogoutFailed    logout = iota // the login may still be there: the error says why
-	LogoutNone                    // there was no login
-	LogoutDamaged                 // the file could not be read, so nothing was sent to the server
-	LogoutUnrevoked               // the server did not revoke it: the error says why, or no endpoint is known
-	LogoutRevoked                 // the server revoked it
-)
-
-// ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint.
-func ForgetLogin(ctx context.Context, endpoint string) (logout, error) {
+// ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint. It returns what has happened, ""
+// when the login may still be there, and a warning about what has not.
+func ForgetLogin(ctx context.Context, endpoint string) (said, warning string, err error) {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return LogoutFailed, eval.Incomplete("%w", err)
+		return "", "", eval.Incomplete("%w", err)
 	}
 	if endpoint != "" {
 		if err := oauth.CheckEndpoint(endpoint); err != nil {
-			return LogoutFailed, eval.BadInput("--revoke-url %w", err)
+			return "", "", eval.BadInput("--revoke-url %w", err)
 		}
 	}
 	login, err := store.Forget(ctx)
+	const forgotten = "The login is forgotten."
 	switch {
 	case errors.Is(err, oauth.ErrNoLogin):
-		return LogoutNone, nil
+		return "There was no login.", "", nil
 	case err != nil:
-		return LogoutFailed, eval.Incomplete("%w", err)
+		return "", "", eval.Incomplete("%w", err)
 	case login == nil:
-		return LogoutDamaged, nil
+		return forgotten, "", eval.Incomplete(
+			"the login was not revoked on the server, since its file was damaged: revoke it in your account there",
+		)
 	}
 	endpoint = cmp.Or(endpoint, login.Client.RevokeURL)
 	if endpoint == "" {
-		return LogoutUnrevoked, nil
+		return forgotten, "the login was not revoked on the server, since no address for that is known (--revoke-url): " +
+			"revoke it in your account there", nil
 	}
 	if err := login.Revoke(ctx, endpoint); err != nil {
-		return LogoutUnrevoked, eval.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
+		return forgotten, "", eval.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
 	}
-	return LogoutRevoked, nil
+	return forgotten + "\nThe server has revoked it.", "", nil
 }
 
 // The scopes of the service, without the prefix that the deployment sets.

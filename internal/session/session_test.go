@@ -133,13 +133,13 @@ func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 		t.Errorf("got the status %s, want no secret", text)
 	}
 
-	out, err := ForgetLogin(context.Background(), "")
+	out, _, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "logged out", out, LogoutRevoked)
+	expect.Same(t, "logged out", out, "The login is forgotten.\nThe server has revoked it.")
 	expect.Same(t, "what the server revoked", s.revoked, []string{"refresh"})
-	out, err = ForgetLogin(context.Background(), "")
+	out, _, err = ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "logged out again", out, LogoutNone)
+	expect.Same(t, "logged out again", out, "There was no login.")
 	expect.Same(t, "exit code after", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 }
 
@@ -157,19 +157,19 @@ func TestLogoutForgetsALoginThatTheServerKeeps(t *testing.T) {
 	s := newServer(t, "")
 	_, err := s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
-	out, err := ForgetLogin(context.Background(), "http://example.com/revoke")
-	expect.Same(t, "refused", out, LogoutFailed)
+	out, _, err := ForgetLogin(context.Background(), "http://example.com/revoke")
+	expect.Same(t, "refused", out, "")
 	expect.Same(t, "an endpoint that is not encrypted", fmt.Sprint(err), "--revoke-url is not encrypted: it must begin with https://")
 	expect.OK(t, CheckLogin())
-	out, err = ForgetLogin(context.Background(), "")
+	out, warning, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "without an endpoint", out, LogoutUnrevoked)
+	expect.Same(t, "without an endpoint", []any{out, strings.Contains(warning, "was not revoked")}, []any{"The login is forgotten.", true})
 
 	_, err = s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
 	s.refuses = true
-	out, err = ForgetLogin(context.Background(), s.URL+"/revoke")
-	expect.Same(t, "where the server refuses", out, LogoutUnrevoked)
+	out, _, err = ForgetLogin(context.Background(), s.URL+"/revoke")
+	expect.Same(t, "where the server refuses", out, "The login is forgotten.")
 	expect.Same(t, "exit code of a server that refuses", eval.CodeOf(err), eval.CodeIncomplete)
 	expect.Same(t, "exit code of a check after that", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 }
@@ -181,9 +181,9 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, os.WriteFile(g.File, []byte("{"), 0o600))
 	expect.Same(t, "exit code of a check", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
-	out, err := ForgetLogin(context.Background(), "")
-	expect.OK(t, err)
-	expect.Same(t, "logged out", out, LogoutDamaged)
+	out, _, err := ForgetLogin(context.Background(), "")
+	expect.Same(t, "exit code of logging out", eval.CodeOf(err), eval.CodeIncomplete)
+	expect.Same(t, "logged out", out, "The login is forgotten.")
 }
 
 // A status says why the service could not be reached, and keeps what is known of the login.
