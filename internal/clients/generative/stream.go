@@ -262,12 +262,12 @@ func (g *growing) raw(index int) json.RawMessage {
 		fields["safetyRatings"] = wire.Encode(g.rated)
 	}
 	g.raws.end()
-	b := append([]byte(`{"content":{"parts":`), wire.Encode(g.raws.done)...)
+	b := append(wirejson.OpenObject(`{"content":{"parts":`), wire.Encode(g.raws.done)...)
 	b = append(b, `,"role":"model"}`...)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		b = append(body(b).member(name), wire.Compact(fields[name])...)
+		b = append(b.Member(name), wire.Compact(fields[name])...)
 	}
-	return append(b, '}')
+	return json.RawMessage(append(b, '}'))
 }
 
 // worst merges the ratings of chunks. It keeps the higher of two ratings of a category: what was rated high

@@ -141,7 +141,7 @@ func Files(contents []eval.Content) int {
 func PromptBytes(r *eval.Request) int {
 	n := textBytes(r.Contents) + len(r.System)
 	if len(r.Tools) > 0 {
-		n += len(AppendTools(nil, r.Tools))
+		n += len(appendTools(nil, r.Tools))
 	}
 	return n
 }
@@ -154,28 +154,32 @@ func IsPlain(r *eval.Request) bool {
 
 // AppendPrompt appends the whole prompt for hashing: different prompts have different bytes.
 func AppendPrompt(dst []byte, r *eval.Request) []byte {
-	dst = Append(dst, r.Contents)
-	if r.System != "" {
-		dst = AppendSystem(dst, r.System)
-	}
-	if len(r.Tools) > 0 {
-		dst = AppendTools(dst, r.Tools)
-	}
-	if r.ToolChoice != nil {
-		dst = AppendToolChoice(dst, r.ToolChoice)
-	}
-	return dst
+	return AppendInstructions(Append(dst, r.Contents), r)
 }
 
-// AppendSystem appends a system text in the form that is sent.
-func AppendSystem(dst []byte, text string) []byte {
+// AppendInstructions appends the members of a request, besides its contents, that belong to the prompt.
+func AppendInstructions(out wirejson.OpenObject, r *eval.Request) wirejson.OpenObject {
+	if r.System != "" {
+		out = appendSystem(out.Member("systemInstruction"), r.System)
+	}
+	if len(r.Tools) > 0 {
+		out = appendTools(out.Member("tools"), r.Tools)
+	}
+	if r.ToolChoice != nil {
+		out = appendToolChoice(out.Member("toolConfig"), r.ToolChoice)
+	}
+	return out
+}
+
+// appendSystem appends a system text in the form that is sent.
+func appendSystem(dst []byte, text string) []byte {
 	dst = append(dst, `{"parts":[{"text":`...)
 	dst = wirejson.AppendString(dst, text)
 	return append(dst, "}]}"...)
 }
 
-// AppendTools appends declarations of functions in the form that is sent.
-func AppendTools(dst []byte, tools []eval.Declaration) []byte {
+// appendTools appends declarations of functions in the form that is sent.
+func appendTools(dst []byte, tools []eval.Declaration) []byte {
 	dst = append(dst, `[{"functionDeclarations":`...)
 	declared, err := wirejson.Append(dst, tools)
 	if err != nil { // they were read from JSON
@@ -187,8 +191,8 @@ func AppendTools(dst []byte, tools []eval.Declaration) []byte {
 // modes are the service's words for the modes of an eval.Choice.
 var modes = map[eval.ChoiceMode]string{eval.Auto: "AUTO", eval.None: "NONE", eval.Required: "ANY"}
 
-// AppendToolChoice appends a tool choice in the form that is sent.
-func AppendToolChoice(dst []byte, c *eval.Choice) []byte {
+// appendToolChoice appends a tool choice in the form that is sent.
+func appendToolChoice(dst []byte, c *eval.Choice) []byte {
 	mode := modes[c.Mode]
 	if c.Name != "" {
 		mode = modes[eval.Required]

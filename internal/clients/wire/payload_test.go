@@ -109,6 +109,6 @@ func TestToolChoiceIsSentInTheWordsOfTheService(t *testing.T) {
 		`{"functionCallingConfig":{"mode":"ANY"}}`:                                     {Mode: eval.Required},
 		`{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["get_time"]}}`: {Name: "get_time"},
 	} {
-		expect.Same(t, "choice", string(AppendToolChoice(nil, &c)), want)
+		expect.Same(t, "choice", string(appendToolChoice(nil, &c)), want)
 	}
 }
