@@ -56,7 +56,7 @@ func (c *caseReport) cost(r *eval.Result) {
 		)
 	}
 	if u != nil {
-		c.note("  ", "tokens: %s", text.Tokens(r))
+		c.note("  ", "tokens: %s", tokensOf(r))
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *caseReport) response(r *eval.Response) {
 			continue
 		}
 		c.candidate(fmt.Sprint(i), one)
-		if finish := text.Finish(one); finish != "" {
+		if finish := finishOf(one); finish != "" {
 			c.note("    ", "finish reason %s", finish)
 		}
 		c.ratings("answer", one.SafetyRatings)
@@ -158,4 +158,35 @@ func testedWords(model string, t *eval.RunTarget) string {
 		model += ", streamed"
 	}
 	return model
+}
+
+// finishOf returns the finish reason of a candidate. The service's own word follows if it differs:
+// "TOOL_CALLS (STOP)".
+func finishOf(c *eval.Candidate) string {
+	if c.VendorReason == "" || c.VendorReason == c.FinishReason {
+		return c.FinishReason
+	}
+	return fmt.Sprintf("%s (%s)", c.FinishReason, c.VendorReason)
+}
+
+// tokensOf returns the usage of a trial, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14
+// (service)".
+func tokensOf(r *eval.Result) string {
+	u, source := r.Usage, string(r.Usage.Source)
+	if r.Request != nil && r.Request.App != nil && r.Usage.Source == eval.UsageService {
+		source = "application"
+	}
+	part := func(n int, what string, of int, kind string) string {
+		text := fmt.Sprintf("%d %s", n, what)
+		if of > 0 {
+			text += fmt.Sprintf(" (%d %s)", of, kind)
+		}
+		return text
+	}
+	text := part(u.PromptTokens, "prompt", u.CachedTokens, "cached")
+	if u.ToolUseTokens > 0 {
+		text += fmt.Sprintf(" + %d tool use", u.ToolUseTokens)
+	}
+	text += " + " + part(u.OutputTokens, "output", u.ReasoningTokens, "reasoning")
+	return fmt.Sprintf("%s = %d (%s)", text, u.TotalTokens, source)
 }

@@ -16,7 +16,7 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Calls) == 0 {
 		return
 	}
-	names := text.TurnNames(r)
+	names := turnNames(r)
 	heading := "turns"
 	indent := plainIndent
 	steps := text.HasSteps(r)
@@ -81,7 +81,7 @@ func turnWords(t *eval.AnsweredCall, r *eval.Request) string {
 	if reason := t.PromptBlock(); reason != "" {
 		how = "the prompt was blocked: " + reason
 	} else if len(t.Candidates) > 0 {
-		how = "finish reason " + cmp.Or(text.Finish(&t.Candidates[0]), "unknown")
+		how = "finish reason " + cmp.Or(finishOf(&t.Candidates[0]), "unknown")
 	}
 	u := t.Usage
 	return fmt.Sprintf(
@@ -123,4 +123,26 @@ func (c *caseReport) result(r *eval.CallResult) {
 		return
 	}
 	c.block("result", text.Result(r))
+}
+
+// turnNames names the turns of a trial in their order: by the user's turn in a live chat, and by the step
+// if there are several. Errors use the same names.
+func turnNames(r *eval.Result) []string {
+	steps, chat := text.HasSteps(r), r.Request == nil || r.Request.Live
+	var out []string
+	turn, step := 1, 1
+	for i := range r.Calls {
+		switch {
+		case !steps:
+			out = append(out, fmt.Sprintf("turn %d", turn))
+		case chat:
+			out = append(out, fmt.Sprintf("turn %d, step %d", turn, step))
+		default:
+			out = append(out, fmt.Sprintf("step %d", step))
+		}
+		if step++; r.Calls[i].Results == nil {
+			turn, step = turn+1, 1
+		}
+	}
+	return out
 }

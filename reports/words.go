@@ -222,7 +222,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Response != nil { // the response of the last turn
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
-	names := text.TurnNames(r)
+	names := turnNames(r)
 	for i := range earlier {
 		accountTurn(b, names[i], &earlier[i])
 	}

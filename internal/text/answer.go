@@ -2,7 +2,6 @@ package text
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -59,35 +58,4 @@ func short(data json.RawMessage, most int) string {
 		return string(data)
 	}
 	return CutText(string(data), most) + "..."
-}
-
-// Finish returns the finish reason of a candidate. The service's own word follows if it differs:
-// "TOOL_CALLS (STOP)".
-func Finish(c *eval.Candidate) string {
-	if c.VendorReason == "" || c.VendorReason == c.FinishReason {
-		return c.FinishReason
-	}
-	return fmt.Sprintf("%s (%s)", c.FinishReason, c.VendorReason)
-}
-
-// Tokens returns the usage of a trial, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14
-// (service)".
-func Tokens(r *eval.Result) string {
-	u, source := r.Usage, string(r.Usage.Source)
-	if r.Request != nil && r.Request.App != nil && r.Usage.Source == eval.UsageService {
-		source = "application"
-	}
-	part := func(n int, what string, of int, kind string) string {
-		text := fmt.Sprintf("%d %s", n, what)
-		if of > 0 {
-			text += fmt.Sprintf(" (%d %s)", of, kind)
-		}
-		return text
-	}
-	text := part(u.PromptTokens, "prompt", u.CachedTokens, "cached")
-	if u.ToolUseTokens > 0 {
-		text += fmt.Sprintf(" + %d tool use", u.ToolUseTokens)
-	}
-	text += " + " + part(u.OutputTokens, "output", u.ReasoningTokens, "reasoning")
-	return fmt.Sprintf("%s = %d (%s)", text, u.TotalTokens, source)
 }

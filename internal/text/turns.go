@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -11,28 +10,6 @@ import (
 // steps.
 func HasSteps(r *eval.Result) bool {
 	return slices.ContainsFunc(r.Calls, func(t eval.AnsweredCall) bool { return t.Results != nil })
-}
-
-// TurnNames names the turns of a trial in their order: by the user's turn in a live chat, and by the step
-// if there are several. Errors use the same names.
-func TurnNames(r *eval.Result) []string {
-	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
-	var out []string
-	turn, step := 1, 1
-	for i := range r.Calls {
-		switch {
-		case !steps:
-			out = append(out, fmt.Sprintf("turn %d", turn))
-		case chat:
-			out = append(out, fmt.Sprintf("turn %d, step %d", turn, step))
-		default:
-			out = append(out, fmt.Sprintf("step %d", step))
-		}
-		if step++; r.Calls[i].Results == nil {
-			turn, step = turn+1, 1
-		}
-	}
-	return out
 }
 
 // SuiteContents returns the contents of a request that come from the suite. It omits replies of the model
