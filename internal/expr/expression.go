@@ -17,7 +17,7 @@ import (
 
 // Longer or deeper expressions are refused.
 const (
-	MaxText    = 4096 // bytes
+	maxText    = 4096 // bytes
 	maxNodes   = 1000
 	maxNesting = 2 // of loops, such as filter and map
 )
@@ -102,9 +102,9 @@ func Compile(text string, env any, want resultType) (p *Expression, err error) {
 			p, err = nil, &SyntaxError{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
 		}
 	}()
-	if len(text) > MaxText {
-		message := fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), MaxText)
-		return nil, &SyntaxError{Offset: MaxText, Message: message}
+	if len(text) > maxText {
+		message := fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), maxText)
+		return nil, &SyntaxError{Offset: maxText, Message: message}
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, &SyntaxError{Message: "the expression is empty"}

@@ -116,7 +116,7 @@ func TestErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{`answer matches "("`, Grade, 7, "missing closing )", ""},
 		{`any(candidates, any(candidates, any(candidates, true)))`, Grade, 0, "loops can be nested at most 2 deep", ""},
 		{strings.Repeat("1+", maxNodes) + "1", Grade, 0, "maximum allowed nodes", ""},
-		{strings.Repeat(" ", MaxText) + "1", Grade, MaxText, "at most 4096 are allowed", ""},
+		{strings.Repeat(" ", maxText) + "1", Grade, maxText, "at most 4096 are allowed", ""},
 		{`answer + 1`, Grade, 7, "mismatched types string and int", ""},
 	} {
 		_, err := Compile(c.text, env{}, c.want)

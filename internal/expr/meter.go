@@ -272,8 +272,8 @@ func (m *stepMeter) pattern(source string) (*pattern, error) {
 	if p := m.patterns[source]; p != nil {
 		return p, nil
 	}
-	if len(source) > MaxText {
-		return nil, fmt.Errorf("a regular expression of %d bytes; at most %d are allowed", len(source), MaxText)
+	if len(source) > maxText {
+		return nil, fmt.Errorf("a regular expression of %d bytes; at most %d are allowed", len(source), maxText)
 	}
 	re, err := regexp.Compile(source)
 	if err != nil {
