@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -99,13 +100,16 @@ func versionOfFile(path string) string {
 }
 
 func newAnswerLine(line []byte) (one answerLine, err error) {
+	if !utf8.Valid(line) { // it would be scored as another text
+		return one, errors.New("not an answer: the text is not UTF-8")
+	}
 	if err := wirejson.CheckDepth(line, wirejson.MaxPartDepth); err != nil {
 		return one, fmt.Errorf("not an answer: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&one); err != nil {
-		return one, fmt.Errorf("not an answer: %w", err)
+		return one, fmt.Errorf("not an answer: %w", wirejson.InWords(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return one, errors.New("more than one JSON value in a line")
