@@ -13,11 +13,11 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// suiteOf writes a suite of one case with further keys, and gives its path.
-func suiteOf(t *testing.T, name, keys string) string {
+// suiteOf writes a suite of one case, and gives its path.
+func suiteOf(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".yaml")
-	text := "version: 1\nname: " + name + "\n" + keys +
+	text := "version: 1\nname: " + name +
 		"\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
 	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
@@ -37,7 +37,7 @@ func settled(t *testing.T, o eval.Options, env map[string]string, files ...strin
 // around it.
 func TestSettleHasDefaults(t *testing.T) {
 	t.Parallel()
-	file := suiteOf(t, "a", "")
+	file := suiteOf(t, "a")
 	j, err := settled(t, eval.Options{}, nil, file)
 	expect.OK(t, err)
 	service, limits := &j.Settings.Service, &j.Settings.Limits
@@ -53,7 +53,7 @@ func TestSettleHasDefaults(t *testing.T) {
 // The hint names the filter that selects nothing, and what it could have meant.
 func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 	t.Parallel()
-	file := suiteOf(t, "a", "")
+	file := suiteOf(t, "a")
 	for want, o := range map[string]eval.SelectionOptions{
 		": --case d fits none":    {Cases: []string{"d"}},
 		": --arm t/q fits none":   {Arms: []string{"t/q"}},
@@ -72,7 +72,7 @@ func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 // A job continues a run with its suites, project file, name, labels and flags. Limits and reports may differ.
 func TestAJobContinuesARunOfItsOwn(t *testing.T) {
 	t.Parallel()
-	files := []string{suiteOf(t, "a", ""), suiteOf(t, "b", "")}
+	files := []string{suiteOf(t, "a"), suiteOf(t, "b")}
 	began := func() (*Job, *eval.Run) {
 		j, err := settled(t, eval.Options{Seed: 7, Name: "night", Emulator: "demo"}, nil, files...)
 		expect.OK(t, err)
