@@ -150,12 +150,19 @@ func thinkingAnthropic(t *decodedThinking) json.RawMessage {
 }
 
 func toolsAnthropic(tools []eval.Declaration) json.RawMessage {
+	return declared(tools, func(t *eval.Declaration) json.RawMessage {
+		return object(append(named(t), field{"input_schema", parametersOr(t.Parameters)})...)
+	})
+}
+
+// declared writes a list of functions, each by one; nil for none.
+func declared(tools []eval.Declaration, one func(*eval.Declaration) json.RawMessage) json.RawMessage {
 	if len(tools) == 0 {
 		return nil
 	}
 	out := make([]json.RawMessage, len(tools))
-	for i, t := range tools {
-		out[i] = object(append(named(&t), field{"input_schema", parametersOr(t.Parameters)})...)
+	for i := range tools {
+		out[i] = one(&tools[i])
 	}
 	return list(out)
 }

@@ -124,14 +124,7 @@ func schemaFields(s *decodedConfig) []field {
 }
 
 func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
-	if len(tools) == 0 {
-		return nil
-	}
-	out := make([]json.RawMessage, len(tools))
-	for i := range tools {
-		out[i] = typed("function", field{"function", Encode(&tools[i])})
-	}
-	return list(out)
+	return declared(tools, func(t *eval.Declaration) json.RawMessage { return typed("function", field{"function", Encode(t)}) })
 }
 
 func messagesOpenAI(r *eval.Request, thoughts string) []json.RawMessage {
@@ -177,20 +170,29 @@ func withoutThoughts(message json.RawMessage) json.RawMessage {
 
 // turnOpenAI writes a turn as messages, one for each result of a call. Recorded messages stay unchanged.
 func turnOpenAI(c *eval.Content) []json.RawMessage {
+	return turn(c, isMessage, resultOpenAI, partOpenAI)
+}
+
+// turn writes a turn as messages or items, one for each result of a call. What isWhole recognizes was recorded as one, and stays
+// unchanged; part writes the others, which are in one message.
+func turn(
+	c *eval.Content, isWhole func(json.RawMessage) bool, result func(*eval.CallResult) json.RawMessage,
+	part func(eval.Part) json.RawMessage,
+) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}
 	}
 	var out, content []json.RawMessage
 	for _, p := range c.Parts {
-		if raw, ok := p.(eval.RawPart); ok && isMessage(raw.Raw) {
+		if raw, ok := p.(eval.RawPart); ok && isWhole(raw.Raw) {
 			out = append(out, raw.Raw)
 			continue
 		}
 		if back, ok := p.(eval.ResultPart); ok {
-			out = append(out, resultOpenAI(back.Result))
+			out = append(out, result(back.Result))
 			continue
 		}
-		content = append(content, partOpenAI(p))
+		content = append(content, part(p))
 	}
 	if content != nil {
 		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))

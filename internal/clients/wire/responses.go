@@ -96,15 +96,10 @@ func reasoningResponses(t *decodedThinking) json.RawMessage {
 
 // toolsResponses sets strict to false, because the protocol requires closed schemas by default.
 func toolsResponses(tools []eval.Declaration) json.RawMessage {
-	if len(tools) == 0 {
-		return nil
-	}
-	out := make([]json.RawMessage, len(tools))
-	for i, t := range tools {
-		out[i] = typed("function", append(named(&t), field{"parameters", parametersOr(t.Parameters)},
+	return declared(tools, func(t *eval.Declaration) json.RawMessage {
+		return typed("function", append(named(t), field{"parameters", parametersOr(t.Parameters)},
 			field{"strict", json.RawMessage("false")})...)
-	}
-	return list(out)
+	})
 }
 
 func itemsResponses(r *eval.Request) []json.RawMessage {
@@ -137,29 +132,15 @@ func customCalls(contents []eval.Content) []string {
 
 // turnResponses writes a turn as items, one for each result of a call. Recorded items stay unchanged.
 func turnResponses(c *eval.Content, custom []string) []json.RawMessage {
-	if joined, ok := textOf(c); ok {
-		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}
-	}
-	var out, content []json.RawMessage
-	for _, p := range c.Parts {
-		if raw, ok := p.(eval.RawPart); ok && !isContent(typeOf(raw.Raw)) {
-			out = append(out, raw.Raw)
-			continue
+	result := func(r *eval.CallResult) json.RawMessage {
+		kind := "function_call_output"
+		if slices.Contains(custom, r.ID) {
+			kind = "custom_tool_call_output"
 		}
-		if back, ok := p.(eval.ResultPart); ok {
-			kind := "function_call_output"
-			if slices.Contains(custom, back.Result.ID) {
-				kind = "custom_tool_call_output"
-			}
-			out = append(out, typed(kind, field{"call_id", Quoted(back.Result.ID)}, field{"output", resultText(back.Result)}))
-			continue
-		}
-		content = append(content, partResponses(p, c.Role == eval.RoleModel))
+		return typed(kind, field{"call_id", Quoted(r.ID)}, field{"output", resultText(r)})
 	}
-	if content != nil {
-		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))
-	}
-	return out
+	return turn(c, func(raw json.RawMessage) bool { return !isContent(typeOf(raw)) }, result,
+		func(p eval.Part) json.RawMessage { return partResponses(p, c.Role == eval.RoleModel) })
 }
 
 // isContent distinguishes the types inside a message from types of items.
