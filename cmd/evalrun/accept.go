@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -250,17 +251,8 @@ func (r *review) ask(question string, words ...string) string {
 }
 
 func spelled(word string) string {
-	switch word {
-	case "y":
-		return "yes"
-	case "n":
-		return "no"
-	case "a":
-		return "all"
-	case "q":
-		return "quit"
-	}
-	return word
+	whole := map[string]string{"y": "yes", "n": "no", "a": "all", "q": "quit"}
+	return cmp.Or(whole[word], word)
 }
 
 func (r *review) end(run string, proposed int) error {

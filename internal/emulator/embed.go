@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -70,8 +69,7 @@ func embedAll(requests []embedRequest, m *eval.Model) ([]wireEmbedding, *problem
 	for i := range requests {
 		v, p := embed(&requests[i], m)
 		if p != nil {
-			p.Message = "requests[" + strconv.Itoa(i) + "]: " + p.Message
-			return nil, p
+			return nil, p.in("requests", i)
 		}
 		out = append(out, v)
 	}

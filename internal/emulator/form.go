@@ -81,14 +81,10 @@ func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, 
 }
 
 func (e *Emulator) openModels(in answerWriter, next func(http.ResponseWriter, *http.Request, answerWriter)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if p := e.checkOtherKey(r); p != nil {
-			in.fail(w, p)
-			return
-		}
+	return e.withKey(in, func(w http.ResponseWriter, r *http.Request) {
 		e.n["models"].Add(1)
 		next(w, r, in)
-	}
+	})
 }
 
 // checkOtherKey requires the key if the emulator has one. Without one it accepts all requests, as local
