@@ -2,7 +2,8 @@
 GO       ?= go
 BIN      := bin/evalrun
 OUT      := demo-out
-TOOL     := $(GO) tool -modfile=tools/go.mod
+LINTED   := CGO_ENABLED=0 GOFLAGS=-trimpath
+TOOL     := $(LINTED) $(GO) tool -modfile=tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 # Examples whose gates allow failures and say which: where one of several prompts is looked for, and where 95 % are enough.
@@ -35,7 +36,8 @@ ALONE    := compare internal/dataset internal/expr internal/jsondiff internal/pr
 BOTH     := compare internal/expr journal scorers
 APART    := ^Test(SchemaAndLoaderAgree|HelpFindsWhatPeopleSearchFor)$$
 SHARED   := Outlook|Exec|Program|Schema|Concurrent|Follow|WhileItIsRead
-WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m
+# Many tests wait for processes and clocks, so there are twice as many at once as cores.
+WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m -parallel $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: build fleet fleet-test demo check test lint bench bench-process bench-peers sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl bubblewrap
@@ -81,7 +83,7 @@ test: compiler xmllint browser curl bubblewrap
 	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m $(addprefix ./,$(ALONE))
 	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m -run '$(APART)' ./cmd/evalrun
 	cd fleet && $(WATCHED) ./...
-	cd e2e && $(WATCHED) ./...
+	cd e2e && $(WATCHED) -vet=all ./...
 
 # For daily work: format, vet, and the tests of packages; those of whole processes are make test's. Some packages wait for clocks and files:
 # twice as many as there are cores are tested at once. Tests make much garbage, and there is memory: it is collected less often.
@@ -120,16 +122,13 @@ browser:
 	  echo "installing chromium-headless-shell"; apt-get update -qq && apt-get install -y -qq chromium-headless-shell >/dev/null; } || { \
 	  echo "make test: a browser is missing and could not be installed: install chromium-headless-shell" >&2; exit 1; }
 
+# golangci-lint runs vet and staticcheck too, over the same types at once. It reads packages as they were compiled for the demo, and for tests
+# outside of the race detector.
 lint:
-	$(GO) vet ./...
-	cd e2e && $(GO) vet ./...
-	cd fleet && $(GO) vet ./...
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
-	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
-	cd fleet && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
-	cd fleet && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
-	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 examples/ci/github/*.yml
+	cd fleet && $(LINTED) $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	$(LINTED) $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 examples/ci/github/*.yml
 
 # Benchmarks, and the start of the whole process next to that of a hello world with the same command library.
 bench: build
