@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
@@ -25,18 +26,8 @@ type DriftSeries struct {
 type Acknowledgement struct {
 	Night int // the newest night of the run whose alarm is acknowledged
 	Start int // the start that the alarm named; 0 takes it from the alarm
-	As    AcknowledgedAs
+	As    eval.AcknowledgedAs
 }
-
-// AcknowledgedAs is what an alarm was.
-type AcknowledgedAs string
-
-// What an alarm can be acknowledged as.
-const (
-	AsLevel   AcknowledgedAs = "level"   // the level is another one: the series starts again at the start
-	AsOutage  AcknowledgedAs = "outage"  // the nights from the start to the run say nothing about the level
-	AsNothing AcknowledgedAs = "nothing" // chance: no alarm looks back on nights up to the run, all stay in the series
-)
 
 // DriftEvidence is what three tests say on a night; 0 where no change could be seen yet.
 type DriftEvidence struct{ Mean, Weighed, Streak float64 }
@@ -232,13 +223,13 @@ func (w *watch) acknowledge(a Acknowledgement) {
 	}
 	a.Start = max(a.Start, w.from)
 	switch a.As {
-	case AsLevel:
+	case eval.AsLevel:
 		w.rebase(Rebase{Night: a.Night, Start: a.Start})
-	case AsOutage:
+	case eval.AsOutage:
 		w.outages = append(w.outages, [2]int{a.Start, a.Night})
 		w.begin(w.from, 0)
 		w.again(a.Night)
-	case AsNothing:
+	case eval.AsNothing:
 		w.begin(w.from, a.Night)
 		w.again(a.Night)
 	}

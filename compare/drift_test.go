@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -118,7 +119,7 @@ func TestAKnownChangeWeighsTen(t *testing.T) {
 		s := s
 		s.Known = known
 		if forgotten > 0 {
-			s.Acknowledged = []Acknowledgement{{Night: forgotten, Start: forgotten, As: AsNothing}}
+			s.Acknowledged = []Acknowledgement{{Night: forgotten, Start: forgotten, As: eval.AsNothing}}
 		}
 		return FindDrift(s).Nights
 	}
@@ -155,7 +156,7 @@ func TestAcknowledgedAsLevel(t *testing.T) {
 	for night := 50; night < 60; night++ {
 		nights[night][10], nights[night][11] = 0, 0
 	}
-	s := DriftSeries{Results: nights[:50], Acknowledged: []Acknowledgement{{Night: 37, As: AsLevel}}}
+	s := DriftSeries{Results: nights[:50], Acknowledged: []Acknowledgement{{Night: 37, As: eval.AsLevel}}}
 	d := FindDrift(s)
 	expect.Same(t, "state", d.State, DriftUnchanged)
 	expect.Same(t, "from", d.From, 31)
@@ -170,7 +171,7 @@ func TestAcknowledgedAsLevel(t *testing.T) {
 		t.Errorf("the night after: state %s, start %d, want unchanged without a start", d.State, d.Start)
 	}
 	given := s
-	given.Acknowledged = []Acknowledgement{{Night: 37, Start: 31, As: AsLevel}}
+	given.Acknowledged = []Acknowledgement{{Night: 37, Start: 31, As: eval.AsLevel}}
 	expect.Same(t, "with the start that the alarm named", FindDrift(given), d, cmpopts.IgnoreUnexported(Drift{}))
 }
 
@@ -184,7 +185,7 @@ func TestAcknowledgedAsOutage(t *testing.T) {
 	for night := 24; night < 30; night++ {
 		s.Results[night] = make([]float64, 30)
 	}
-	s.Acknowledged = []Acknowledgement{{Night: 30, As: AsOutage}}
+	s.Acknowledged = []Acknowledgement{{Night: 30, As: eval.AsOutage}}
 	d := FindDrift(s)
 	expect.Same(t, "state", d.State, DriftUnchanged)
 	without := FindDrift(DriftSeries{Results: slices.Delete(slices.Clone(s.Results), 24, 30)})
@@ -195,7 +196,7 @@ func TestAcknowledgedAsOutage(t *testing.T) {
 // TestAcknowledgedAsNothing: starts before have no evidence any more, and all nights stay in the pool.
 func TestAcknowledgedAsNothing(t *testing.T) {
 	t.Parallel()
-	s := DriftSeries{Results: stableNights(45, 20, 3, 31, 45), Acknowledged: []Acknowledgement{{Night: 37, As: AsNothing}}}
+	s := DriftSeries{Results: stableNights(45, 20, 3, 31, 45), Acknowledged: []Acknowledgement{{Night: 37, As: eval.AsNothing}}}
 	d := FindDrift(s)
 	expect.Same(t, "from", d.From, 1)
 	expect.Same(t, "seen again, by nights after it", []int{d.Seen, d.Start}, []int{44, 38})
@@ -209,7 +210,7 @@ func TestAnAcknowledgementWithoutAnAlarm(t *testing.T) {
 	t.Parallel()
 	s := flakyNights(4)
 	want := FindDrift(s)
-	s.Acknowledged = []Acknowledgement{{Night: 10, As: AsLevel}, {Night: 12, As: AsOutage}, {Night: 14, As: AsNothing}}
+	s.Acknowledged = []Acknowledgement{{Night: 10, As: eval.AsLevel}, {Night: 12, As: eval.AsOutage}, {Night: 14, As: eval.AsNothing}}
 	expect.Same(t, "drift", FindDrift(s), want, cmpopts.IgnoreUnexported(Drift{}))
 }
 

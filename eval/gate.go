@@ -433,3 +433,13 @@ func (w writtenBaseline) read() BaselineOption {
 	}
 	return nil
 }
+
+// AcknowledgedAs is what an alarm was.
+type AcknowledgedAs string
+
+// What an alarm can be acknowledged as.
+const (
+	AsLevel   AcknowledgedAs = "level"   // the level is another one: the series starts again at the start
+	AsOutage  AcknowledgedAs = "outage"  // the nights from the start to the run say nothing about the level
+	AsNothing AcknowledgedAs = "nothing" // chance: no alarm looks back on nights up to the run, all stay in the series
+)

@@ -142,8 +142,8 @@ func (f folder) drift(o trendOptions) ([]journal.Drift, error) {
 
 // acknowledge keeps what somebody says of the alarms that stand at a run.
 func (f folder) acknowledge(run, as, reason string, getenv func(string) string) ([]journal.Drift, error) {
-	said := compare.AcknowledgedAs(as)
-	if known := []compare.AcknowledgedAs{compare.AsLevel, compare.AsOutage, compare.AsNothing}; !slices.Contains(known, said) {
+	said := eval.AcknowledgedAs(as)
+	if known := []eval.AcknowledgedAs{eval.AsLevel, eval.AsOutage, eval.AsNothing}; !slices.Contains(known, said) {
 		return nil, eval.BadInput("--acknowledge takes --as level, outage or nothing, not %q: see `evalrun help nightly`", as)
 	}
 	return gate.Acknowledge(f.Dir, run, rundir.Acknowledgement{As: said, By: f.UserName(getenv), Reason: reason})

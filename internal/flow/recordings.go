@@ -211,7 +211,7 @@ func (s *Recordings) read(name string) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not a file of recorded answers: %w", path, wirejson.InWords(err))
+		return fmt.Errorf("%s is not a file of recorded answers: %w", path, files.InWords(err))
 	}
 	return nil
 }

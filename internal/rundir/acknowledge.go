@@ -7,21 +7,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // Acknowledgement is what somebody said of an alarm over nights. It is kept with the names of baselines, which users commit.
 type Acknowledgement struct {
-	Run    string                 `json:"run"`   // whose alarm it is
-	RunAt  string                 `json:"runAt"` // when that run began (RFC 3339, UTC)
-	From   string                 `json:"from"`  // when the run of the night began that the alarm named as the start
-	Suite  string                 `json:"suite"`
-	Arm    string                 `json:"arm"`
-	Metric string                 `json:"metric"`
-	As     compare.AcknowledgedAs `json:"as"`
-	SetAt  string                 `json:"setAt"`
-	By     string                 `json:"by,omitempty"`
-	Reason string                 `json:"reason,omitempty"`
+	Run    string              `json:"run"`   // whose alarm it is
+	RunAt  string              `json:"runAt"` // when that run began (RFC 3339, UTC)
+	From   string              `json:"from"`  // when the run of the night began that the alarm named as the start
+	Suite  string              `json:"suite"`
+	Arm    string              `json:"arm"`
+	Metric string              `json:"metric"`
+	As     eval.AcknowledgedAs `json:"as"`
+	SetAt  string              `json:"setAt"`
+	By     string              `json:"by,omitempty"`
+	Reason string              `json:"reason,omitempty"`
 }
 
 // Acknowledged lists the acknowledgements, the oldest first; none without a file.

@@ -20,7 +20,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/text"
-	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -88,7 +87,7 @@ func (d Dir) names() (*names, error) {
 		err = json.Unmarshal(data, all)
 	}
 	if err != nil {
-		return nil, eval.BadInput("%s cannot be read: %w", baselinesFile, wirejson.InWords(err))
+		return nil, eval.BadInput("%s cannot be read: %w", baselinesFile, files.InWords(err))
 	}
 	for name, b := range all.baselines {
 		if b.Path == "" {

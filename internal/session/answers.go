@@ -109,7 +109,7 @@ func newAnswerLine(line []byte) (one answerLine, err error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&one); err != nil {
-		return one, fmt.Errorf("not an answer: %w", wirejson.InWords(err))
+		return one, fmt.Errorf("not an answer: %w", files.InWords(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return one, errors.New("more than one JSON value in a line")

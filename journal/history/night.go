@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -61,7 +60,7 @@ func partOf(d *journal.Document) string {
 		return "extended"
 	case run.Plan.Shard != nil:
 		return "shard"
-	case text.Selection(run.Options()) != "":
+	case run.Options().Narrows():
 		return "selection"
 	case len(d.Stops) > 0:
 		return "early stop"
