@@ -156,8 +156,7 @@ func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
 	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
-	_, known := assertionKinds()[strings.TrimPrefix(kind.text(), "not-")]
-	if w, ok := number(a.get("weight")); ok && w == 0 && known && !sc.nested {
+	if w, ok := number(a.get("weight")); ok && w == 0 && knows(strings.TrimPrefix(kind.text(), "not-")) && !sc.nested {
 		a.todo("%s", why)
 		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
 		return
@@ -404,6 +403,12 @@ func (c *converter) unchanged(a assertion, kind assertionKind, lost string) (*sc
 // special reports whether a type takes no not-, and no cell of a table.
 func special(kind string) bool {
 	return slices.Contains([]string{"select-best", "max-score", "human"}, kind)
+}
+
+// knows reports whether promptfoo has a type.
+func knows(kind string) bool {
+	_, known := assertionKinds()[kind]
+	return known || kind == "assert-set" || strings.HasPrefix(kind, "promptfoo:")
 }
 
 func unknownType(kind string) string {
