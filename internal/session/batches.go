@@ -84,7 +84,7 @@ func (s *Session) callerOf(name string) string {
 
 // CheckBatches refuses what batches cannot do, if calls come by batch, or are meant to.
 func (j *Job) CheckBatches() error {
-	if !j.Options.Batch && !slices.ContainsFunc(j.used(), j.Settings.Batches) {
+	if !slices.ContainsFunc(j.used(), j.Settings.Batches) && !j.batchesNothing() {
 		return nil
 	}
 	for _, other := range []struct {
@@ -108,11 +108,19 @@ func (j *Job) CheckBatches() error {
 	return j.Bad()
 }
 
+// batchesNothing reports whether --batch was given for applications alone. Runs that began so before it was refused continue.
+func (j *Job) batchesNothing() bool {
+	asks := func(arm suite.Arm) bool { return arm.Target.Model() != nil }
+	return j.Options.Batch && !j.copied && !slices.ContainsFunc(j.Suites, func(s *suite.Suite) bool {
+		return slices.ContainsFunc(s.Arms(), asks)
+	})
+}
+
 func (j *Job) checkBatchArm(of *suite.Suite, arm suite.Arm) {
 	m := arm.Target.Model()
 	if m == nil {
 		j.Diags.Errorf(
-			diag.Pos{File: of.File}, "leave out --batch, or run it in a suite of its own",
+			diag.Pos{File: of.File}, "run it without --batch (--batch=false, if the project file has it), in a suite of its own",
 			"the target `%s` is an application (%s), and only models answer in batches", arm.Target.Name, arm.Target.App(),
 		)
 		return
