@@ -47,6 +47,14 @@ type growing struct {
 	rest   wire.MergedValue // members that are read nowhere else
 }
 
+// isOld reports whether a choice is one of the completions before chats, or ended without a message.
+func (c *choice) isOld(f wire.Fields, name string) bool {
+	if said := string(f[name]); said != "" && said != "null" {
+		return false
+	}
+	return c.raw != nil && c.reason == "stop" || !wire.IsEmpty(f["text"])
+}
+
 func (c *choice) add(f wire.Fields) (text bool, err error) {
 	var reason wire.Word
 	var said wire.Fields
@@ -55,7 +63,7 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	}
 	c.reason = wire.LaterReason(c.reason, string(reason))
 	name := c.memberOf(f)
-	if said := string(f[name]); c.raw != nil && c.reason == "stop" && (said == "" || said == "null") { // as of a completion of old
+	if c.isOld(f, name) {
 		return false, &wire.ShapeError{Field: name, Found: wire.KindOf(f[name])}
 	}
 	if err := f.Take(name, &said); err != nil {

@@ -223,13 +223,21 @@ func TestUsageHasWhatWasPutIntoACache(t *testing.T) {
 	}
 }
 
+func refusesChoice(t *testing.T, choice string) {
+	t.Helper()
+	_, err := ParseResponse([]byte(`{"choices":[` + choice + `]}`))
+	if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
+		t.Errorf("%s: got %v, want a malformed answer", choice, err)
+	}
+}
+
 // A choice that ended without a message is no empty answer: the text may stand where no chat completion has it.
 func TestAChoiceWithoutAMessageIsMalformed(t *testing.T) {
 	for _, choice := range []string{`"text":"a"`, `"message":null`, `"delta":null`} {
-		_, err := ParseResponse([]byte(`{"choices":[{"index":0,` + choice + `,"finish_reason":"stop"}]}`))
-		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
-			t.Errorf("%s: got %v, want a malformed answer", choice, err)
-		}
+		refusesChoice(t, `{"index":0,`+choice+`,"finish_reason":"stop"}`)
+	}
+	for _, reason := range []string{`null`, `"length"`, `"other"`} { // as a stream has it too
+		refusesChoice(t, `{"index":0,"text":"a","finish_reason":`+reason+`}`)
 	}
 }
 
