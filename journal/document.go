@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -295,4 +296,17 @@ func Header(path string) (*eval.Run, error) {
 		return nil, fmt.Errorf("%s: %w", path, errNoHeader)
 	}
 	return &d.Run, nil
+}
+
+// IsRun reports whether a file begins as that of a run, whatever follows.
+func IsRun(path string) bool {
+	file, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	head := []byte(`{"type":"run",`)
+	found := make([]byte, len(head))
+	_, err = io.ReadFull(file, found)
+	return err == nil && bytes.Equal(found, head)
 }

@@ -42,7 +42,7 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 			if err := files.Writable(path); err != nil {
 				return nil, eval.BadInput("the report %s cannot be written: %w", path, err)
 			}
-			if holdsRun(path) {
+			if journal.IsRun(path) {
 				return nil, eval.BadInput("the report %s would replace the file of a run: name another file", path)
 			}
 		case stdout != "":
@@ -55,19 +55,6 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 		out = append(out, Output{f, path})
 	}
 	return out, nil
-}
-
-// holdsRun reports whether a file is that of a run, which no report may replace.
-func holdsRun(path string) bool {
-	file, err := files.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	head := []byte(`{"type":"run",`)
-	found := make([]byte, len(head))
-	_, err = io.ReadFull(file, found)
-	return err == nil && bytes.Equal(found, head)
 }
 
 // WithTable adds "table" to the values of -o, unless another report goes to standard output.
@@ -125,7 +112,7 @@ func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Opt
 		if out.Path == "" {
 			continue
 		}
-		if holdsRun(out.Path) { // it was not there when the path was checked
+		if journal.IsRun(out.Path) { // it was not there when the path was checked
 			failed = append(failed, eval.Incomplete("the report %s would replace the file of a run", out.Path))
 			continue
 		}

@@ -301,7 +301,7 @@ func (f folder) export(name, out string) error {
 	if err := files.Writable(f.Join(out)); err != nil {
 		return eval.BadInput("%s cannot be written: %w", out, err)
 	}
-	if old, err := journal.Header(f.Join(out)); err == nil && !old.Exported {
+	if old, err := journal.Header(f.Join(out)); journal.IsRun(f.Join(out)) && (err != nil || !old.Exported) {
 		return eval.BadInput("%s is the file of a run, which an export would replace: name another file", out)
 	}
 	if err := files.WriteAny(f.Join(out), d.Export); err != nil {
