@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -115,6 +116,10 @@ func (b *Batches) Under(l *Limiter) {
 // Open takes over the batches of a run that are not collected. past are the ids of all.
 func (b *Batches) Open(run *eval.Run, dir string, w *journal.Writer, known []*journal.OpenBatch, past []string) {
 	b.run, b.dir, b.journal = run.ID, dir, w
+	killed, _ := filepath.Glob(filepath.Join(dir, ".batch-*")) // the pattern is valid
+	for _, file := range killed {                              // between two lines of nameless
+		_ = os.Remove(file)
+	}
 	for _, id := range past {
 		b.past[id] = true
 	}
