@@ -2,7 +2,7 @@
 GO       ?= go
 BIN      := bin/evalrun
 OUT      := demo-out
-LINTED   := CGO_ENABLED=0 GOFLAGS=-trimpath
+LINTED   := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
 TOOL     := $(LINTED) $(GO) tool -modfile=tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X main.version=$(VERSION)

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the
+// service. In both cases other services continue.
+func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]struct {
+		closed string
+		least  int64 // calls of the other model of the service
+		most   int64
+	}{
+		http.StatusForbidden: {
+			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 403: no (model closed); what needs it is skipped", 30, 30,
+		},
+		http.StatusUnauthorized: {
+			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 401: no; what needs it is skipped", 0, 8, // under way by then
+		},
+	} {
+		t.Run(fmt.Sprintf("status %d", code), func(t *testing.T) {
+			t.Parallel()
+			var refused, same, other atomic.Int64
+			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "closed") {
+					refused.Add(1)
+					status(code)(w, 1)
+					return
+				}
+				if strings.HasPrefix(r.URL.Path, "/one/") {
+					same.Add(1)
+				} else {
+					other.Add(1)
+				}
+				says("hi")(w, 1)
+			}), nil)
+			b.write("suite.yaml", fmt.Sprintf(`version: 1
+name: s
+services:
+  one: {baseUrl: "%[1]s/one", keyEnv: ONE_API_KEY, metadata: false, limits: {concurrency: 1}}
+  two: {baseUrl: "%[1]s/two", metadata: false}
+targets:
+  - {name: closed, service: one, model: closed}
+  - {name: open, service: one, model: open}
+  - {name: other, service: two, model: open}
+prompts: [{name: p, text: hello}]
+limits: {concurrency: 1}
+cases: [{name: c, repeats: 30, scorers: [{equals: hi}]}]
+`, b.url))
+			b.env = append(b.env, "ONE_API_KEY=key-of-one")
+			b.exits(4, "run", "suite.yaml", "-o", "table")
+			b.says(strings.Replace(want.closed, "URL", b.url, 1))
+			expect.Same(t, "calls of the closed model", refused.Load(), 1)
+			expect.Same(t, "calls of the other service", other.Load(), 30)
+			if n := same.Load(); n < want.least || n > want.most {
+				t.Errorf("%d calls of the other model of the service, want %d to %d", n, want.least, want.most)
+			}
+		})
+	}
+}
