@@ -33,6 +33,9 @@ func (f *found) fill(out *eval.Candidate) (index *wire.LenientInt, err error) {
 	if len(in.ratings) > maxRatings {
 		return nil, &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(in.ratings))}
 	}
+	if wire.IsEmpty(in.content) && !wire.IsEmpty(rest["output"]) { // a text of the service's first version is no empty answer
+		return nil, &wire.ShapeError{Field: "content", Found: wire.KindOf(in.content)}
+	}
 	around, err := wire.ReadObject("content", in.content, "parts", &in.parts, "role", &in.role)
 	if err != nil {
 		return nil, err
