@@ -2,7 +2,9 @@
 GO       ?= go
 BIN      := bin/evalrun
 OUT      := demo-out
-LINTED   := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
+# Debug tables are made for no one: programs are released without them, and a trace of a panic does not need them.
+LEAN     := -gcflags=all=-dwarf=false
+LINTED   := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath $(LEAN) -ldflags=-w)'
 TOOL     := $(LINTED) $(GO) tool -modfile=tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
@@ -25,8 +27,9 @@ UNWATCHED := modernc.org/sqlite/lib regexp regexp/syntax compress/flate unicode 
   github.com/expr-lang/expr/parser github.com/expr-lang/expr/parser/lexer \
   github.com/google/go-cmp/cmp github.com/google/go-cmp/cmp/internal/diff github.com/google/go-cmp/cmp/internal/value
 SHARING  := encoding/json encoding/xml math/big github.com/itchyny/gojq github.com/evalrun/evalrun/internal/stats
-RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0') \
-  $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
+RACE     := -race -ldflags=-w -gcflags='all=-d=checkptr=0 -dwarf=false' \
+  $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0 -dwarf=false') \
+  $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -dwarf=false -l')
 # Packages whose tests compute, or read large files, in one goroutine: the detector would see nothing, in six times the CPU. Where they
 # do share out work, it watches, in those of BOTH: the outlook of compare; programs, schemas and selections of scorers; expressions that
 # several goroutines use; a journal that several write, or follow; and, in scripts of cmd/evalrun, the programs that write prompts.
@@ -37,13 +40,13 @@ BOTH     := compare internal/expr journal scorers
 APART    := ^Test(SchemaAndLoaderAgree|HelpFindsWhatPeopleSearchFor)$$
 SHARED   := Outlook|Exec|Program|Schema|Concurrent|Follow|WhileItIsRead
 # Many tests wait for processes and clocks, so there are twice as many at once as cores.
-WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 30m -parallel $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+WATCHED  := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -vet=off -timeout 30m -parallel $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: build fleet fleet-test demo check test lint bench bench-process bench-peers sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl bubblewrap
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
+	CGO_ENABLED=0 $(GO) build -trimpath $(LEAN) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
 
 # The second program, for runs on several machines (docs/how-to/fleet.md).
 fleet:
@@ -55,6 +58,7 @@ fleet-test:
 
 # The example suites against the embedded emulator: first the one that fails on purpose, then all the others. What the build says is shown
 # when it fails.
+demo: export GOGC := 400
 demo:
 	@mkdir -p $(OUT)
 	@echo "building $(BIN) (with empty caches this takes some minutes)"
@@ -80,8 +84,8 @@ test: export GOGC := 400
 test: compiler xmllint browser curl bubblewrap
 	$(WATCHED) -skip '$(APART)' $(filter-out $(addprefix github.com/evalrun/evalrun/,$(ALONE)),$(shell $(GO) list ./...))
 	$(WATCHED) -run '$(SHARED)' $(addprefix ./,$(BOTH))
-	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m $(addprefix ./,$(ALONE))
-	CGO_ENABLED=0 $(GO) test -trimpath -timeout 30m -run '$(APART)' ./cmd/evalrun
+	$(LINTED) $(GO) test -vet=off -timeout 30m $(addprefix ./,$(ALONE))
+	$(LINTED) $(GO) test -vet=off -timeout 30m -run '$(APART)' ./cmd/evalrun
 	cd fleet && $(WATCHED) ./...
 	cd e2e && $(WATCHED) -vet=all ./...
 
@@ -122,8 +126,9 @@ browser:
 	  echo "installing chromium-headless-shell"; apt-get update -qq && apt-get install -y -qq chromium-headless-shell >/dev/null; } || { \
 	  echo "make test: a browser is missing and could not be installed: install chromium-headless-shell" >&2; exit 1; }
 
-# golangci-lint runs vet and staticcheck too, over the same types at once. It reads packages as they were compiled for the demo, and for tests
-# outside of the race detector.
+# golangci-lint runs vet and staticcheck too, over the same types at once, of tests too. It reads packages as they were compiled for the
+# demo, and for tests outside of the race detector.
+lint: export GOGC := 400
 lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) golangci-lint run ./...
