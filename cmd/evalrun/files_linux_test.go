@@ -104,9 +104,9 @@ func TestNamedFilesAreRegularAndBounded(t *testing.T) {
 	b.named("comment run", "pipe", "GITHUB_EVENT_PATH")
 	for name, walk := range fileWalks {
 		_, flag, _ := strings.Cut(name, "--")
-		irregular := []string{"pipe", "zero"}[len(name)%2] // one check refuses both
-		b.named(walk, irregular, flag)
-		b.named(walk, "endless", flag)
+		for _, file := range []string{"pipe", "zero", "endless"} {
+			b.named(walk, file, flag)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +19,32 @@ func contains(t *testing.T, got string, want ...string) {
 	for _, text := range want {
 		expect.Contains(t, "the text", got, text)
 	}
+}
+
+// Show takes globs of cases and arms, and names the nearest case where none fits.
+func TestShowFindsCasesByGlobs(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
+	f.record("night", nil, completed(), trials...)
+	out, shown := screen()
+	expect.OK(t, f.show("night", showOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
+	contains(t, shown.String(), "answer 0", "answer 1")
+	if strings.Contains(shown.String(), "answer 2") {
+		t.Errorf("got another arm, want one alone:\n%s", shown)
+	}
+	for want, err := range map[string]error{
+		"the run has no case \"c0\"; did you mean `c00`?": f.show("night", showOptions{Case: "c0"}, out, false),
+		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.show(
+			"night", showOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
+		),
+	} {
+		expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
+		contains(t, fmt.Sprint(err), want)
+	}
+	out, shown = screen()
+	expect.OK(t, f.list("night", showOptions{}, out))
+	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
 // Two runs compare by a margin; arms of one compare by their names.

@@ -226,12 +226,11 @@ func (b *box) leavesNothing() {
 	expect.Same(b.t, "what is left in the temporary folder", left, []string(nil))
 }
 
-// hostileNames are two agents of each class; without a sandbox those that leave something behind, and the first of each other class.
-// EVALRUN_SOAK has all.
+// hostileNames are all agents; without a sandbox those that leave something behind, and the first of each other class.
 func hostileNames(sandboxed bool) (all []string) {
 	for name := range hostileAgents {
 		class, number, _ := strings.Cut(name, "-")
-		if sandboxed && number <= "2" || number == "1" || os.Getenv("EVALRUN_SOAK") != "" ||
+		if sandboxed || number == "1" || os.Getenv("EVALRUN_SOAK") != "" ||
 			slices.Contains([]string{"after", "closed", "daemon", "disk", "flood", "socket", "timing"}, class) {
 			all = append(all, name)
 		}

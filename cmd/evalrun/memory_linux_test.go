@@ -171,7 +171,7 @@ func TestLargeAnswersTakeBoundedMemory(t *testing.T) {
 	}), map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: " +
 			"hello}]\n" +
-			"cases: [{name: c, repeats: 6, scorers: [{contains: words}, {length: {min: 1}}]}]\n",
+			"cases: [{name: c, repeats: 12, scorers: [{contains: words}, {length: {min: 1}}]}]\n",
 	})
 	b.evalrun = plainProgram(t)
 	const most = 400 << 10 // KiB

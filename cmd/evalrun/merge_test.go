@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
@@ -109,4 +110,52 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	expect.Same(t, "models", models, []string{"b", "both", "a"})
 	expect.Same(t, "partial", d.Partial(), false)
 	expect.Same(t, "money", [2]any{d.End.Spent.Money, d.End.Spent.Currency}, [2]any{1.0, "USD"})
+}
+
+// Shards that do not belong together are refused before anything is written.
+func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*eval.Run)
+		want   string // DIR is the folder
+	}{
+		"other parts": {
+			change: func(r *eval.Run) { r.Plan.Shard.Of = 3 },
+			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
+		},
+		"another service": {
+			change: func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }, want: "two used another service than DIR/one",
+		},
+		"the emulator": {change: func(r *eval.Run) { r.Emulator = true }, want: "two used another service than DIR/one"},
+		"a recording":  {change: func(r *eval.Run) { r.Replay = "tape" }, want: "two used another service than DIR/one"},
+		"another gate": {
+			change: func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} },
+			want:   "two has another gate than DIR/one",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRunFolder(t)
+			f.shard("one", 1, "ppp", nil, completed())
+			f.shard("two", 2, "ppp", test.change, completed())
+			out, _ := screen()
+			_, err := f.merge([]string{"one", "two"}, merging{Out: "whole", Screen: out, Getenv: noVariables})
+			expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
+			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
+			if _, err := os.Stat(f.Join("whole")); err == nil {
+				t.Error("there is a run directory, want none")
+			}
+		})
+	}
+}
+
+// A place that is taken is refused.
+func TestMergingOverARunIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.shard("one", 1, "ppp", nil, completed())
+	f.shard("two", 2, "ppp", nil, completed())
+	out, _ := screen()
+	_, err := f.merge([]string{"one", "two"}, merging{Out: "one", Screen: out, Getenv: noVariables})
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }
