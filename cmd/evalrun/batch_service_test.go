@@ -112,7 +112,7 @@ func (s *batchService) answer(r *http.Request, body []byte) (int, []byte) {
 	case results:
 		return s.content(id)
 	case strings.HasSuffix(path, "/batches"):
-		return s.list(path)
+		return s.list(path, r.URL.Query().Has("pageSize"))
 	case id != "":
 		return s.state(id)
 	}
@@ -215,21 +215,18 @@ func (s *batchService) state(id string) (int, []byte) {
 	return encoded(s.show(b))
 }
 
-func (s *batchService) list(path string) (int, []byte) {
+// list shows all batches. Where none has come, the request alone tells whose list it is.
+func (s *batchService) list(path string, generative bool) (int, []byte) {
 	var all []object
 	for _, b := range slices.Backward(s.batches) {
 		if strings.Contains(path, "messages") == (b.kind == "anthropic") {
 			all = append(all, s.show(b))
 		}
 	}
-	if strings.HasPrefix(path, "/v1/") && strings.Contains(path, "messages") || strings.HasPrefix(path, "/v1/batches") && !s.generative() {
-		return encoded(object{"object": "list", "data": all, "has_more": false})
+	if generative {
+		return encoded(object{"operations": all})
 	}
-	return encoded(object{"operations": all})
-}
-
-func (s *batchService) generative() bool {
-	return slices.ContainsFunc(s.batches, func(b *servedBatch) bool { return b.kind == "generative" })
+	return encoded(object{"object": "list", "data": all, "has_more": false})
 }
 
 // show is what a vendor says of a batch.
