@@ -113,6 +113,10 @@ func (c *Checks) fits(one *suite.Suite, rule *eval.BaselineRule) error {
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
+	if rule.StopEarly && rule.Total != nil {
+		rule.StopEarly = false
+		c.Notice(fmt.Sprintf("warning: %s does not stop early: `total` takes all cases", suite))
+	}
 	if err := c.fits(one, rule); err != nil {
 		return err
 	}
@@ -152,6 +156,9 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 // reached checks what the gate can show, and warns of patterns that accept nothing.
 func (c *Checks) reached(one *suite.Suite, rule *eval.BaselineRule, base map[string]*compare.Side) error {
 	accepted, err := c.reach(one.Name, rule, base)
+	if err == nil {
+		c.warnTotal(one.Name, rule)
+	}
 	if err == nil && !c.Options.Narrows() {
 		c.warnAccepted(one, rule, accepted, base)
 	}

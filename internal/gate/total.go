@@ -2,6 +2,8 @@ package gate
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -32,12 +34,10 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 		r.add(journal.GateRule{RuleName: journal.RuleTotal, Why: err.Error()}, eval.CodeIncomplete)
 		return
 	}
+	sides = ofSuite(sides, r.suite.Name)
 	for _, head := range sides {
-		if head.Suite != r.suite.Name {
-			continue
-		}
 		found := journal.GateRule{RuleName: journal.RuleTotal, Arm: head.Arm, Limit: rule.Total.Margin}
-		arm, of := r.since(rule, head)
+		arm, of := r.since(rule, head, len(sides) == 1)
 		switch {
 		case of == 0: // the arm is newer
 		case 2*arm.Cases.Paired < of:
@@ -57,10 +57,30 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 }
 
 // since compares an arm with its outcomes in an earlier baseline, which had `of` cases.
-func (r *rulings) since(rule *eval.BaselineRule, head *compare.Side) (arm compare.ArmComparison, of int) {
-	base := &compare.Side{Run: "since " + rule.Past.Since, Suite: head.Suite, Arm: head.Arm}
-	for _, o := range rule.Past.First {
-		if o.Suite != head.Suite || o.Arm != head.Arm {
+func (r *rulings) since(rule *eval.BaselineRule, head *compare.Side, onlyArm bool) (arm compare.ArmComparison, of int) {
+	base, now := sidesSince(rule, head, onlyArm)
+	o := optionsFor(rule, r.doc, head.Suite)
+	o.Margins = []eval.MetricMargin{{Name: eval.MetricPass, Margin: rule.Total.Margin}}
+	o.MinPaired, o.Estimand = 0, eval.OfPopulation
+	o.Accepted = anyCase()
+	arms := []compare.ArmComparison{compare.Compare(base, now, o)}
+	compare.Decide(arms, func(string) compare.Options { return o })
+	return arms[0], len(base.Cases)
+}
+
+// anyCase accepts every case that is gone or another one now.
+func anyCase() eval.Accepted {
+	all := []string{"*"}
+	return eval.Accepted{Removed: all, Changed: all, Quarantined: all}
+}
+
+// sidesSince are an arm in an earlier baseline, and as it is now with cases named alike. Where a suite had and has one arm, the
+// arm is the same by any name, as it is when two runs are compared.
+func sidesSince(rule *eval.BaselineRule, head *compare.Side, onlyArm bool) (base, now *compare.Side) {
+	base = &compare.Side{Run: "since " + rule.Past.Since, Suite: head.Suite, Arm: head.Arm}
+	first := slices.DeleteFunc(slices.Clone(rule.Past.First), func(o eval.Outcomes) bool { return o.Suite != head.Suite })
+	for _, o := range first {
+		if o.Arm != head.Arm && (!onlyArm || len(first) > 1) {
 			continue
 		}
 		for _, c := range o.Unpack() {
@@ -69,7 +89,7 @@ func (r *rulings) since(rule *eval.BaselineRule, head *compare.Side) (arm compar
 			})
 		}
 	}
-	now := &compare.Side{Run: head.Run, Suite: head.Suite, Arm: head.Arm}
+	now = &compare.Side{Run: head.Run, Suite: head.Suite, Arm: head.Arm}
 	for _, c := range head.Cases {
 		key := eval.CaseKey(c.ID, c.Vars, c.Scorers)
 		now.Cases = append(now.Cases, &compare.CaseTotals{
@@ -77,12 +97,34 @@ func (r *rulings) since(rule *eval.BaselineRule, head *compare.Side) (arm compar
 			Errors: c.Errors, Ran: c.Ran, Unused: c.Unused,
 		})
 	}
-	o := optionsFor(rule, r.doc, head.Suite)
-	o.Margins = []eval.MetricMargin{{Name: eval.MetricPass, Margin: rule.Total.Margin}}
-	o.MinPaired, o.Estimand = 0, eval.OfPopulation
-	all := []string{"*"}
-	o.Accepted = eval.Accepted{Removed: all, Changed: all, Quarantined: all}
-	arms := []compare.ArmComparison{compare.Compare(base, now, o)}
-	compare.Decide(arms, func(string) compare.Options { return o })
-	return arms[0], len(base.Cases)
+	return base, now
+}
+
+// warnTotal warns of a total that the planned cases of a suite cannot decide, or decide only if some get better.
+func (c *Checks) warnTotal(suite string, rule *eval.BaselineRule) {
+	switch {
+	case rule.Total == nil:
+		return
+	case rule.Past == nil:
+		c.Notice(fmt.Sprintf("warning: %s: `total` is not judged: it compares with earlier baselines, and this run with %s", suite,
+			rule.Against.Title()))
+		return
+	}
+	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
+	for _, name := range order {
+		base, now := sidesSince(rule, planned[name], len(order) == 1)
+		arm := &armPreview{name: name, base: base, Preview: compare.NewPreview(base, now, &compare.Options{Accepted: anyCase()})}
+		text, of := "", len(base.Cases)
+		switch {
+		case of == 0: // the arm is newer
+		case 2*arm.Cases < of:
+			text = fmt.Sprintf("%s on %s: %d of %d cases remain since %s, and `total` needs half of them", suite, name, arm.Cases, of,
+				rule.Past.Since)
+		default:
+			text = arm.tooFew(suite, eval.MetricMargin{Name: eval.MetricPass, Margin: rule.Total.Margin}, finalAlpha(rule))
+		}
+		if text != "" {
+			c.Notice("warning: total: " + text)
+		}
+	}
 }
