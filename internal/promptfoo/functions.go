@@ -3,7 +3,9 @@ package promptfoo
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -165,7 +167,10 @@ func (c *converter) testsFile() {
 	if len(c.generators) == 0 {
 		return
 	}
-	changes, names := &sequence{}, &sequence{}
+	changes, names, kinds := &sequence{}, &sequence{}, &sequence{}
+	for _, kind := range slices.Sorted(maps.Keys(assertionKinds())) {
+		kinds.add(textValue(kind))
+	}
 	for _, change := range c.defaults.changes {
 		changes.add(textValue(change.file))
 	}
@@ -176,6 +181,7 @@ func (c *converter) testsFile() {
 	}
 	targets := c.targetArgs()
 	out := new(mapping).set("targets", targets).set("changes", changes).set("names", names).set("vars", &c.defaults.vars)
+	out.set("kinds", kinds)
 	out.set("bare", literal(map[bool]string{true: "true", false: "false"}[len(c.defaults.scorers.items) == 0]))
 	var code [][]byte
 	for _, f := range c.generators {

@@ -60,8 +60,8 @@ function native(base, check, given) {
     return JSON.parse(JSON.stringify(suite.rubric).replace('"RUBRIC"', () => JSON.stringify(text)));
   }
   if (suite.changes.length > 0 || Object.values(suite.targets).some((t) => t.json || t.changes)) return undefined; // code changes the answers first
-  if (texts[base] && text) return { [texts[base][0]]: text, ...texts[base][1] };
-  if (lists[base] && Array.isArray(value) && value.length > 0) {
+  if (Object.hasOwn(texts, base) && text) return { [texts[base][0]]: text, ...texts[base][1] };
+  if (Object.hasOwn(lists, base) && Array.isArray(value) && value.length > 0) {
     const all = value.map((one) => rendered(one, given));
     return all.every(Boolean) ? { [lists[base][0]]: all, ...lists[base][1] } : undefined;
   }
@@ -83,6 +83,13 @@ function judgedInShim(base, check, not, given) {
 
 const known = ['type', 'value', 'threshold', 'weight', 'metric', 'description', 'provider', 'rubricPrompt'];
 
+// isKind reports whether promptfoo has the type of an assertion, and those of all in a set.
+function isKind(check) {
+  const base = String(check?.type).replace(/^not-/, '');
+  if (base === 'assert-set') return [check.assert ?? []].flat().every(isKind);
+  return base.startsWith('promptfoo:') || suite.kinds.includes(base);
+}
+
 function scorer(check, given, names) {
   const kind = check?.type;
   if (typeof kind !== 'string') return unscored('assert', 'an assertion without a type');
@@ -95,7 +102,7 @@ function scorer(check, given, names) {
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
   }
-  if (!found && check.weight === 0) return undefined; // its score was only shown
+  if (!found && check.weight === 0 && isKind(check)) return undefined; // its score was only shown
   found ??= unscored(kind, 'the program that writes the tests makes an assertion that the import does not know');
   if (check.weight === 0) Object.assign(found, { weight: 0, threshold: 0 });
   else if (typeof check.weight === 'number') found.weight = check.weight;

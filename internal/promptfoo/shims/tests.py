@@ -117,6 +117,14 @@ def in_shim(base, check, negated, given):
 KNOWN = {"type", "value", "threshold", "weight", "metric", "description", "provider", "rubricPrompt"}
 
 
+def is_kind(check):
+    """Reports whether promptfoo has the type of an assertion, and those of all in a set."""
+    base = re.sub("^not-", "", str(check.get("type"))) if isinstance(check, dict) else ""
+    if base == "assert-set":
+        return all(map(is_kind, check.get("assert") or []))
+    return base.startswith("promptfoo:") or base in suite["kinds"]
+
+
 def scorer(check, given, names):
     kind = check.get("type") if isinstance(check, dict) else None
     if not isinstance(kind, str):
@@ -131,7 +139,7 @@ def scorer(check, given, names):
             found = {"not": found}
         found = found or in_shim(base, check, negated, given)
     weight = check.get("weight")
-    if not found and weight == 0:  # its score was only shown
+    if not found and weight == 0 and is_kind(check):  # its score was only shown
         return None
     found = found or unscored(kind, "the program that writes the tests makes an assertion that the import does not know")
     if weight == 0:
