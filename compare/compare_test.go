@@ -223,9 +223,7 @@ func TestCasesArePairedByTheirRequests(t *testing.T) {
 	base.Cases = append(base.Cases, &CaseTotals{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unscored, p.Quarantined)
-	if want := "3 2 [case 3 case 2] [new] [old] [case 4] [sick]"; got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
+	expect.Same(t, "moves", got, "3 2 [case 3 case 2] [new] [old] [case 4] [sick]")
 }
 
 func TestEqualCasesArePairedByNameThenOrder(t *testing.T) {

@@ -119,9 +119,7 @@ func TestNoTextSaysWhatThereIs(t *testing.T) {
 	expect.Same(t, "blocked", score(t, "- contains: x", blocked).Reason, "the answer has no text: it was blocked (SAFETY)")
 	expect.Same(t, "partial", score(t, "- {regex: ., partial: allow}", blocked).Reason, "the answer has no text: it was blocked (SAFETY)")
 	apart := score(t, "- equals: Paris", answer("Pa\u200bris")).Reason
-	if want := "they differ only in invisible characters: U+200B in the answer"; !strings.Contains(apart, want) {
-		t.Errorf("%s, want %s in it", apart, want)
-	}
+	expect.Contains(t, "reason", apart, "they differ only in invisible characters: U+200B in the answer")
 }
 
 // `not` passes for what was read and compared, and for nothing else.

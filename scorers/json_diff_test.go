@@ -31,17 +31,12 @@ func TestJSONDiffsAgreeWithOtherPrograms(t *testing.T) {
 		Compared []json.RawMessage `json:"fast_json_patch_compare"`
 	}](t, "json_diff.json") {
 		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
-		if got.Passed() != c.Equal {
-			t.Errorf("%s %s: %v (%s), want %v", c.A, c.B, got.Passed(), got.Reason, c.Equal)
-		}
+		expect.Same(t, fmt.Sprintf("%s %s (%s): passed", c.A, c.B, got.Reason), got.Passed(), c.Equal)
 		lines := strings.Count(got.Diff, "expected ")
-		if lines != len(c.Compared) {
-			t.Errorf("%s %s: got %d differences, want %d as fast-json-patch has", c.A, c.B, lines, len(c.Compared))
-		}
+		expect.Same(t, fmt.Sprintf("%s %s: differences, as fast-json-patch has", c.A, c.B), lines, len(c.Compared))
 		bag := score(t, "- json: {order: false, equals: "+string(c.A)+"}", answer(string(c.B)))
-		if n := strings.Count(bag.Diff, "expected "); n != len(c.Minimal) {
-			t.Errorf("%s %s: got %d differences without order, want %d as rfc6902 has\n%s", c.A, c.B, n, len(c.Minimal), bag.Diff)
-		}
+		n := strings.Count(bag.Diff, "expected ")
+		expect.Same(t, fmt.Sprintf("%s %s, differences as rfc6902 has:\n%s", c.A, c.B, bag.Diff), n, len(c.Minimal))
 	}
 }
 

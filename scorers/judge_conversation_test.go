@@ -61,9 +61,7 @@ func inFences(t *testing.T, question string) []string {
 	}
 	var out []string
 	for _, m := range regexp.MustCompile(`(?s)\n<<<(\w+) `+code[1]+`\n(.*?)\n(\w+) `+code[1]+`>>>\n`).FindAllStringSubmatch(question, -1) {
-		if m[1] != m[3] {
-			t.Errorf("%s is closed by %s, want each fence closed by its own name", m[1], m[3])
-		}
+		expect.Same(t, "the name that closes a fence", m[1], m[3])
 		out = append(out, m[1]+": "+m[2])
 	}
 	return out

@@ -92,9 +92,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 			t.Fatalf("the texts are %q, want %q first", texts, want)
 		}
 	}
-	if last := texts[len(texts)-1]; last != "user: Thanks." {
-		t.Errorf("the last text is %q, want the last turn of the conversation", last)
-	}
+	expect.Same(t, "the last text", texts[len(texts)-1], "user: Thanks.")
 }
 
 // What is wrong with a template of the suite is found when it is loaded, at its place.
@@ -221,9 +219,7 @@ func TestJudgeProblemsAreReported(t *testing.T) {
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		var b strings.Builder
 		expect.OK(t, (diag.Renderer{}).Render(&b, &diags))
-		if want := strings.TrimPrefix(test.want, "8:2: "); !strings.Contains(b.String(), want) {
-			t.Errorf("%s%s:\n%s\nwant %q", test.judges, test.scorer, b.String(), want)
-		}
+		expect.Contains(t, test.judges+test.scorer, b.String(), strings.TrimPrefix(test.want, "8:2: "))
 		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer uses the judge `two`")) {
 			t.Errorf("%s\nwant a warning alone: no scorer uses the judge `two`", b.String())
 		}

@@ -145,9 +145,7 @@ func isWhole(t *testing.T, j *eval.Judged, judges, rulings int) {
 		t.Fatalf("%d votes and %d rulings, want %d and %d", len(j.Panel), len(j.Rulings), judges, rulings)
 	}
 	for i, r := range j.Rulings {
-		if want := j.Panel[i*judges/rulings].Judge; r.Judge != want {
-			t.Errorf("ruling %d is of %q, want %q", i, r.Judge, want)
-		}
+		expect.Same(t, fmt.Sprintf("the judge of ruling %d", i), r.Judge, j.Panel[i*judges/rulings].Judge)
 	}
 }
 

@@ -149,9 +149,7 @@ func quotesReply(t *testing.T, questions []scorers.Question) {
 	if len(turns) != 3 || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser {
 		t.Fatalf("asked again: %+v, want 3 turns", turns)
 	}
-	if turns[0].Parts[0].(eval.TextPart).Text != questions[0].Contents[0].Parts[0].(eval.TextPart).Text {
-		t.Errorf("the question is %q, want the one before", turns[0].Parts[0].(eval.TextPart).Text)
-	}
+	expect.Same(t, "the question", turns[0].Parts[0].(eval.TextPart).Text, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 	if quoted := turns[1].Parts[0].(eval.TextPart).Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
 		t.Errorf("the reply is quoted as %q, want 1 to 4096 bytes", quoted)
 	}
@@ -267,9 +265,7 @@ func fenced(t testing.TB, question string) map[string]string {
 		}
 		out[name], rest = text, after
 	}
-	if len(names) != len(out) {
-		t.Errorf("texts: %v, want each name once", names)
-	}
+	expect.Same(t, "names of texts, each once", len(names), len(out))
 	return out
 }
 

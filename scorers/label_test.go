@@ -138,9 +138,7 @@ func TestLabelProblemsAreReported(t *testing.T) {
 		"- {label: true, select: {jq: .}}": "`label` does not look at the text of an answer",
 	} {
 		_, diags := kept(list, nil, suite.Options{})
-		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", list, err, want)
-		}
+		expect.Fails(t, list, diags.Err(), want)
 	}
 }
 

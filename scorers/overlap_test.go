@@ -257,8 +257,6 @@ func TestOverlapProblemsAreReported(t *testing.T) {
 		"- {levenshtein: {to: x, ratio: 1}, threshold: 1}":           "two rules for one score",
 		"- levenshtein: {to: x, max: 1, definition: indel}":          "`definition` is of the ratio",
 	} {
-		if got := problemsOf(entry); !strings.Contains(got, want) {
-			t.Errorf("%.60s: %q, want %q", entry, got, want)
-		}
+		expect.Contains(t, fmt.Sprintf("%.60s", entry), problemsOf(entry), want)
 	}
 }

@@ -112,9 +112,7 @@ func TestCustomKindsGetTheirArguments(t *testing.T) {
 		if err != nil || problems != "" || !strings.HasSuffix(score.Reason, c.reason) {
 			t.Errorf("%s: %q %v %q, want %q", c.entry, score.Reason, err, problems, c.reason)
 		}
-		if score.Passed() != (saysPass(c.reason) || strings.HasPrefix(c.entry, "not")) {
-			t.Errorf("%s: passed is %t, want %t", c.entry, score.Passed(), !score.Passed())
-		}
+		expect.Same(t, c.entry+": passed", score.Passed(), saysPass(c.reason) || strings.HasPrefix(c.entry, "not"))
 	}
 }
 

@@ -328,9 +328,7 @@ func FuzzScore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, c := range all {
 			s, err := c.Score(answer(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if isScored(s) && !(valueOf(s) >= 0 && valueOf(s) <= 1) {
 				t.Errorf("%s: value %v, want 0 to 1", s.Scorer, valueOf(s))
 			}

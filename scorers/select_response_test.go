@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -71,9 +72,7 @@ func TestSelectReadsTheResponse(t *testing.T) {
 		{equals("x", "error"), raw, "f"},
 	})
 	s := score(t, equals("c", ".groundingMetadata.chunks[1]"), raw)
-	if want := `expected "c", got "b" (of jq .groundingMetadata.chunks[1] of the response)`; s.Reason != want {
-		t.Errorf("reason %s, want %s", s.Reason, want)
-	}
+	expect.Same(t, "reason", s.Reason, `expected "c", got "b" (of jq .groundingMetadata.chunks[1] of the response)`)
 	huge := answer("x")
 	huge.Response.Candidates[0].Raw = json.RawMessage(`{"a":"` + strings.Repeat("x", 5<<20) + `"}`)
 	deep := answer("x")
@@ -145,8 +144,6 @@ func TestSelectFindsJSONInProse(t *testing.T) {
 		"- {finishReason: STOP, select: {json: first}}":    "does not look at the text",
 		"- {equals: x, select: [{json: first}, {jq: ''}]}": "`jq` needs an expression",
 	} {
-		if problems := strings.Join(problemLines(entry, fstest.MapFS{}), "\n"); !strings.Contains(problems, want) {
-			t.Errorf("%s\n got %s\nwant %s", entry, problems, want)
-		}
+		expect.Contains(t, entry, strings.Join(problemLines(entry, fstest.MapFS{}), "\n"), want)
 	}
 }

@@ -130,9 +130,7 @@ func TestWholeAnswerProblemsAreReported(t *testing.T) {
 		"- bleu: {to: x, min: 1, smoothing: method1}":               "`method1`",
 		"- bleu: {to: x, min: 1, definition: nltk, maxOrder: 10}":   "between 1 and 9",
 	} {
-		if got := problemsOf(entry); !strings.Contains(got, want) {
-			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
-		}
+		expect.Contains(t, entry, problemsOf(entry), want)
 	}
 }
 

@@ -104,12 +104,8 @@ func TestSnapshotShowsTheDiff(t *testing.T) {
 	t.Parallel()
 	expected := "one\ntwo\nthree\n"
 	got := snapshot(t, "- snapshot: true", &expected, answer("one\n2\nthree"))
-	if want := "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"; got.Diff != want {
-		t.Errorf("%s\nwant\n%s", got.Diff, want)
-	}
-	if want := `expected "one\ntwo\nthree" (expected/s/c/t.p.txt), got "one\n2\nthree"`; got.Reason != want {
-		t.Errorf("%s\nwant\n%s", got.Reason, want)
-	}
+	expect.Same(t, "the difference", got.Diff, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three")
+	expect.Same(t, "reason", got.Reason, `expected "one\ntwo\nthree" (expected/s/c/t.p.txt), got "one\n2\nthree"`)
 	expected = "Paris\n"
 	got = snapshot(t, "- snapshot: true", &expected, answer("paris"))
 	expect.Contains(t, "reason", got.Reason, "`ignoreCase: true` ignores it")

@@ -2,6 +2,7 @@ package scorers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,12 +101,9 @@ func TestEachModeOfToolCallsTakesItsCalls(t *testing.T) {
 		for _, mode := range []string{"exact", "unordered", "inOrder", "superset", "subset"} {
 			got += letter(score(t, toolCalls(", mode: "+mode, test.listed...), test.got))
 		}
-		if got != test.want {
-			t.Errorf("%v: %s in exact, unordered, inOrder, superset, subset, want %s", test.listed, got, test.want)
-		}
-		if s := score(t, toolCalls("", test.listed...), test.got); letter(s) != test.want[:1] {
-			t.Errorf("%v without mode: %s, want %s as exact", test.listed, letter(s), test.want[:1])
-		}
+		expect.Same(t, fmt.Sprintf("%v in exact, unordered, inOrder, superset, subset", test.listed), got, test.want)
+		plain := letter(score(t, toolCalls("", test.listed...), test.got))
+		expect.Same(t, fmt.Sprintf("%v without mode, as exact", test.listed), plain, test.want[:1])
 	}
 }
 
@@ -153,9 +151,7 @@ func TestToolCallsComparesArgumentsByItsMode(t *testing.T) {
 		for _, args := range []string{"exact", "subset", "ignore"} {
 			got += letter(score(t, toolCalls(", args: "+args, test.listed), calling(test.got)))
 		}
-		if got != test.want {
-			t.Errorf("%s and %s: %s in exact, subset, ignore, want %s", test.listed, test.got, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("%s and %s in exact, subset, ignore", test.listed, test.got), got, test.want)
 	}
 }
 
@@ -303,9 +299,7 @@ func TestStepsAndToolErrorsAreCounted(t *testing.T) {
 		{"- toolErrors: {max: 0}", answer("x"), "p"},
 	})
 	want := `1 tool error, expected at most 0; b: "exit status 1\x1b[2J"`
-	if s := score(t, "- toolErrors: {max: 0}", a); s.Reason != want {
-		t.Errorf("reason %s, want %s", s.Reason, want)
-	}
+	expect.Same(t, "reason", score(t, "- toolErrors: {max: 0}", a).Reason, want)
 }
 
 func TestToolCallsProblemsAreReported(t *testing.T) {
@@ -367,7 +361,6 @@ func TestFinishReasonMatchesTheWordOfTheServiceToo(t *testing.T) {
 		{"- finishReason: TOOL_CALLS", text, "f"},
 		{"- finishReason: STOP", text, "p"},
 	})
-	if s := score(t, "- finishReason: SAFETY", called); s.Reason != "finish reason TOOL_CALLS (the service says STOP), expected SAFETY" {
-		t.Errorf("reason %s, want both words", s.Reason)
-	}
+	both := "finish reason TOOL_CALLS (the service says STOP), expected SAFETY"
+	expect.Same(t, "reason", score(t, "- finishReason: SAFETY", called).Reason, both)
 }

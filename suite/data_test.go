@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -105,9 +106,7 @@ func TestSampleIsTheSameForItsSeed(t *testing.T) {
 	if n := newcomers(sample(t, 20, 1, "x\nnew\n"+strings.TrimPrefix(data, "x\n")), twenty); n > 1 {
 		t.Errorf("a new row changes %d of the sample, want at most 1", n)
 	}
-	if all := sample(t, 100, 1, table(7)); len(all) != 7 {
-		t.Errorf("%v, want all 7", all)
-	}
+	expect.Same(t, "the number of all rows", len(sample(t, 100, 1, table(7))), 7)
 }
 
 // sample are the rows of a table that a suite takes.
@@ -117,9 +116,7 @@ func sample(t *testing.T, n, seed int, data string) []string {
 		"s.yaml": fmt.Sprintf("cases:\n  - {dataset: a.csv, sample: %d, seed: %d, name: \"{{.x}}\", scorers: [{equals: e}]}\n", n, seed),
 		"a.csv":  data,
 	})
-	if said != "" {
-		t.Errorf("want no problem, got:\n%s", said)
-	}
+	expect.Same(t, "problems", said, "")
 	var names []string
 	for c := range s.Cases() {
 		names = append(names, c.Name)
@@ -184,9 +181,7 @@ func TestLargeFilesAreReadAgainEachTime(t *testing.T) {
 		t.Fatalf("%s: %d cases, data kept %t, want no problem, 18 and false", said, s.CaseCount(), s.KeepsData())
 	}
 	for name := range s.Sources() {
-		if name != "s.yaml" {
-			t.Errorf("%s is kept, want s.yaml alone", name)
-		}
+		expect.Same(t, "the file that is kept", name, "s.yaml")
 	}
 	hash := s.Hash()
 	fsys.MapFS["a.csv"].Data[16<<20] = 'y'
@@ -224,16 +219,12 @@ func TestOneNameForAllRowsIsNumbered(t *testing.T) {
 		"s.yaml": "cases: [{dataset: a.csv, name: n, scorers: [{equals: e}]}]\n",
 		"a.csv":  "x\n" + strings.Repeat("1\n", rows),
 	})
-	if !strings.Contains(said, fmt.Sprintf("%d cases have the name of another case", rows-1)) {
-		t.Errorf("%s\nwant that %d cases have the name of another case", said, rows-1)
-	}
+	expect.Contains(t, "problems", said, fmt.Sprintf("%d cases have the name of another case", rows-1))
 	last := ""
 	for c := range s.Outlines() {
 		last = c.Name
 	}
-	if last != fmt.Sprintf("n (%d)", rows) {
-		t.Errorf("%s, want n (%d)", last, rows)
-	}
+	expect.Same(t, "the last name", last, fmt.Sprintf("n (%d)", rows))
 }
 
 // Files that are rows are kept no more than others.

@@ -57,9 +57,7 @@ func TestCellsOfTwoVersionsStandTogether(t *testing.T) {
 				}
 				got = append(got, shown)
 			}
-			if strings.Join(got, " ") != test.want {
-				t.Errorf("%s of %s and %s: got %s, want %s", name, test.own, test.base, got, test.want)
-			}
+			expect.Same(t, fmt.Sprintf("%s of %s and %s", name, test.own, test.base), strings.Join(got, " "), test.want)
 		}
 	}
 }

@@ -33,9 +33,7 @@ func TestExpectedFileStaysInItsFolder(t *testing.T) {
 		{"", "france", "a", "b.c", "expected/s/france/a.b.c.txt"},
 	} {
 		got := ExpectedFile(c.named, &eval.Trial{Suite: "s", Case: c.caseName, Target: c.target, Prompt: c.prompt})
-		if hash.ReplaceAllString(got, "-H$1") != c.want {
-			t.Errorf("%q on %s/%s: %s, want %s", c.caseName, c.target, c.prompt, got, c.want)
-		}
+		expect.Same(t, c.caseName+" on "+c.target+"/"+c.prompt, hash.ReplaceAllString(got, "-H$1"), c.want)
 	}
 }
 

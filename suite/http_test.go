@@ -198,9 +198,7 @@ func TestHTTPAddressEscapesVariables(t *testing.T) {
 		sent, err := a.Render(conversation())
 		expect.OK(t, err)
 		expect.Same(t, address, sent.Payload.(*eval.HTTP).URL, want)
-		if sent.Payload.(*eval.HTTP).Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
-			t.Errorf("%s: got %s, want the names of variables", address, sent.Payload.(*eval.HTTP).Shown)
-		}
+		expect.Same(t, address, sent.Payload.(*eval.HTTP).Shown, strings.Replace(address, "{{.m.k}}", "v", 1))
 	}
 }
 

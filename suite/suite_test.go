@@ -181,9 +181,7 @@ func TestPromptsOverTheLimitsAreRefused(t *testing.T) {
 		fsys := fstest.MapFS{"s.yaml": {Data: suiteText(test.parts)}, "a.png": {Data: png}, "big.png": {Data: big}}
 		var diags diag.List
 		suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
+		expect.Fails(t, name, diags.Err(), test.want)
 	}
 }
 
@@ -200,12 +198,10 @@ func TestCaseIDDependsOnVariablesAndImagesAlone(t *testing.T) {
 		return ""
 	}
 	one := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{})
-	if other := id("{name: other, vars: {a: x}, tags: [t], scorers: [{equals: y}]}", suite.Options{}); other != one {
-		t.Errorf("with another name, tags and scorers the id is %s, want %s", other, one)
-	}
-	if other := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{Vars: map[string]string{"a": "z"}}); other != one {
-		t.Errorf("with --var the id is %s, want %s", other, one)
-	}
+	renamed := id("{name: other, vars: {a: x}, tags: [t], scorers: [{equals: y}]}", suite.Options{})
+	expect.Same(t, "the id with another name, tags and scorers", renamed, one)
+	given := id("{name: c, vars: {a: x}, scorers: [{contains: x}]}", suite.Options{Vars: map[string]string{"a": "z"}})
+	expect.Same(t, "the id with --var", given, one)
 	if other := id("{name: c, vars: {a: y}, scorers: [{contains: x}]}", suite.Options{}); other == one {
 		t.Errorf("with other variables the id is %s too, want another one", other)
 	}

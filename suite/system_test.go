@@ -79,9 +79,7 @@ func TestSystemTextsAreNotEndless(t *testing.T) {
 	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "long.md": {Data: []byte(strings.Repeat("long ", 1<<20))}}
 	var diags diag.List
 	suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "at most 4194304 are allowed") {
-		t.Errorf("got %v, want that the prompt is too long", err)
-	}
+	expect.Fails(t, "a prompt that is too long", diags.Err(), "at most 4194304 are allowed")
 }
 
 // Files that are no images are sent with the type that their bytes show, or that the suite gives where they do not.

@@ -283,8 +283,6 @@ func TestScriptsOfBatchesAreChecked(t *testing.T) {
 	} {
 		var diags diag.List
 		LoadScript("s.yaml", []byte(script), &diags)
-		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", script, err, want)
-		}
+		expect.Fails(t, script, diags.Err(), want)
 	}
 }

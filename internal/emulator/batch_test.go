@@ -110,16 +110,12 @@ rules:
 		expect.Same(t, "lines", len(lines), 4)
 		for i, n := range []int{0, 2} {
 			_, want := tell(t, live, "POST", base+"/chat/completions", "", chatBody("hello"))
-			if got := lines[n]; !strings.Contains(got, strings.TrimSpace(want)) {
-				t.Errorf("answer %d: got %s, want %s", i, got, want)
-			}
+			expect.Contains(t, fmt.Sprintf("answer %d", i), lines[n], strings.TrimSpace(want))
 		}
 		for _, want := range []string{`"custom_id":"b"`, `"status_code":429`, "slow down", `"custom_id":"c"`, "batch_expired"} {
 			expect.Contains(t, "failures", failures, want)
 		}
-		if want := `"body":"<!DOCTYPE html>`; !strings.Contains(lines[1], want) {
-			t.Errorf("got %s, want %q in it", lines[1], want)
-		}
+		expect.Contains(t, "answer", lines[1], `"body":"<!DOCTYPE html>`)
 		list := told(t, e, "GET", base+"/batches?limit=100", "", "")
 		expect.Same(t, "listed", len(list["data"].([]any)), 1)
 		expect.Same(t, "chats", e.Stats()[servedChat], int64(0))
@@ -227,9 +223,7 @@ func TestBatchesOfEachProtocol(t *testing.T) {
 			newest := page[0].(map[string]any)
 			expect.Same(t, "cancelled", f.state(newest), any(f.cancelled))
 			expect.Same(t, "ended", f.state(page[1].(map[string]any)), any(f.ended))
-			if id := fmt.Sprint(newest["id"], newest["name"]); !strings.Contains(id, other[strings.LastIndex(other, "/")+1:]) {
-				t.Errorf("the first one listed is %s, want the newest, %s", id, other)
-			}
+			expect.Contains(t, "the first one listed", fmt.Sprint(newest["id"], newest["name"]), other[strings.LastIndex(other, "/")+1:])
 			expect.Same(t, "cancelled", show(other), any(f.cancelled))
 			expect.Same(t, "ended", show(first), any(f.ended))
 			got := f.results(t, e, first)

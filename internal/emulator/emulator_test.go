@@ -181,12 +181,8 @@ func TestModelsAreListedAndFoundByName(t *testing.T) {
 		}
 		expect.Contains(t, m.ID(), m.Description, "No model is behind this name")
 	}
-	if one := get("/v1/models/brand-pro"); !strings.Contains(one, `"name":"models/brand-pro"`) {
-		t.Errorf("%s, want brand-pro", one)
-	}
-	if stats := get("/emulator/stats"); !strings.Contains(stats, `"models":2`) {
-		t.Errorf("%s, want 2 calls for models", stats)
-	}
+	expect.Contains(t, "one model", get("/v1/models/brand-pro"), `"name":"models/brand-pro"`)
+	expect.Contains(t, "calls for models", get("/emulator/stats"), `"models":2`)
 	if status, body, _ := post(t, server, "/v1/models/brand-pro:generateContent", text("x")); status != 200 {
 		t.Errorf("%d %s, want 200", status, body)
 	}

@@ -286,9 +286,7 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 		w.take([]*eval.Result{late})
 		stops := w.verdicts()
 		for i := range stops {
-			if got := len(stops[i].Unused) + stops[i].Units; got != 150 {
-				t.Errorf("the stop uses or leaves out %d trials, want all 150", got)
-			}
+			expect.Same(t, "the trials that the stop uses or leaves out", len(stops[i].Unused)+stops[i].Units, 150)
 			stops[i].Unused = nil
 		}
 		if first == nil {

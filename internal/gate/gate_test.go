@@ -67,9 +67,7 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 			t.Parallel()
 			d := outcomes(t, test.gate, test.letters, test.end)
 			Apply(d)
-			if d.Gate().Exit != test.want {
-				t.Errorf("exit %d, want %d; rules %+v", d.Gate().Exit, test.want, d.Gate().Rules)
-			}
+			expect.Same(t, fmt.Sprintf("exit by the rules %+v", d.Gate().Rules), d.Gate().Exit, test.want)
 			for _, r := range d.Gate().Rules {
 				if broken := string(r.RuleName) == test.broken; r.Standing.Holds() == broken {
 					t.Errorf("the rule %s holds: %v, want %v", r.RuleName, r.Standing.Holds(), !broken)
@@ -120,7 +118,5 @@ func TestOnlyKnownVerdictsPass(t *testing.T) {
 	if _, got := decided("", eval.OnPass); got != eval.CodeIncomplete {
 		t.Errorf("no verdict, where inconclusive ones pass: exit %d, want %d", got, eval.CodeIncomplete)
 	}
-	if got := Exit(&compare.Comparison{}, nil); got != eval.CodeOK {
-		t.Errorf("a comparison without a rule: exit %d, want 0", got)
-	}
+	expect.Same(t, "a comparison without a rule: exit", Exit(&compare.Comparison{}, nil), eval.CodeOK)
 }

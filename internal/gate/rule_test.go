@@ -94,9 +94,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			}
 		})
 	}
-	if got := s.Gate.Baseline.Metrics[0].Margin; got != 0.05 {
-		t.Errorf("the suite's own margin is %g now, want 0.05: options must not change it", got)
-	}
+	expect.Same(t, "the suite's own margin, which options must not change", s.Gate.Baseline.Metrics[0].Margin, 0.05)
 }
 
 // --baseline replaces what is compared with; rescoring does not stop early; without either nothing is compared.

@@ -121,9 +121,7 @@ func TestCyclesEndInAMessage(t *testing.T) {
 		},
 	} {
 		im := imported(t, files)
-		if got := string(im.files[SuiteFile]); !strings.Contains(got, want) {
-			t.Errorf("got %s, want it to say %q", got, want)
-		}
+		expect.Contains(t, "suite", string(im.files[SuiteFile]), want)
 	}
 }
 
@@ -140,8 +138,6 @@ func TestEqualNamesAreCountedOnce(t *testing.T) {
 		"tests": c.caseNames.last["same"], "targets": c.targetNames.last["same"], "prompts": c.promptNames.last["same"],
 		"services": c.services.names.last["openai"], "files of code": c.codeNames["javascript\x00.js\x00"],
 	} {
-		if got != 300 {
-			t.Errorf("%s: got names counted to %d, want to 300", what, got)
-		}
+		expect.Same(t, what+": names counted", got, 300)
 	}
 }

@@ -1,11 +1,13 @@
 package promptfoo
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A translated template renders what nunjucks renders.
@@ -109,9 +111,7 @@ func TestTemplatesWithoutCounterpartAreRefused(t *testing.T) {
 		strings.Repeat("{{ (", 1) + strings.Repeat("(", 200) + " }}": "the template is nested too deep",
 	} {
 		got, err := dialect{}.translate(in)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, %v; want an error with %q", in, got, err, want)
-		}
+		expect.Fails(t, fmt.Sprintf("%q: %v", in, got), err, want)
 	}
 }
 

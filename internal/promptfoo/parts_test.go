@@ -96,9 +96,7 @@ func TestTextsSurviveYAML(t *testing.T) {
 		for what, got := range map[string]string{
 			"a value": m.Get("key").Str(), "an item": m.Get("list").Seq()[0].Str(), "a value in braces": m.Get("flat").Map().Get("k").Str(),
 		} {
-			if got != text {
-				t.Errorf("%s: got %q, want %q, from\n%s", what, got, text, w.String())
-			}
+			expect.Same(t, what+" from\n"+w.String(), got, text)
 		}
 		if problems.HasErrors() || m.Len() != 4 || !m.Has(text) {
 			t.Errorf("the key %q: got it lost, want it: %v\n%s", text, problems.Err(), w.String())
@@ -115,9 +113,7 @@ func TestJSONIsRead(t *testing.T) {
 	if !ok {
 		t.Fatalf("got no mapping, want one: %v", problems.Err())
 	}
-	if got, want := n.Map().Get("prompts").Seq()[0].Str(), "a 😀 \\ud83d é \ufffd"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "prompt", n.Map().Get("prompts").Seq()[0].Str(), "a 😀 \\ud83d é \ufffd")
 }
 
 // A threshold of a set takes exactly the smallest subsets that reach it.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,9 +137,7 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 			continue
 		}
 		for _, want := range test.says {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%v: got %v, want it to name %s", test.lines, err, want)
-			}
+			expect.Contains(t, fmt.Sprint(test.lines), err.Error(), want)
 		}
 	}
 }

@@ -90,9 +90,7 @@ func TestConnectMakesNoCall(t *testing.T) {
 		if j.Settings.Service.BaseURL != url || j.Settings.Key() != key {
 			t.Errorf("the job sends to %s now, and before to %s, want no change of address or key", j.Settings.Service.BaseURL, url)
 		}
-		if got, want := session.Emulated(), emulated != ""; got != want {
-			t.Errorf("Emulated() = %v with the script %q, want %v", got, emulated, want)
-		}
+		expect.Same(t, "emulated with the script "+emulated, session.Emulated(), emulated != "")
 		if emulated != "" && session.Settings.Key() == siteKey {
 			t.Error("the user's key goes to the emulator, want another key")
 		}

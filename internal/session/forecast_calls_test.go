@@ -23,9 +23,7 @@ func TestForecastCountsSystemTextsWithEachTurn(t *testing.T) {
 		"text: abcd": 1, "system: abcdefgh, text: abcd": 3, live: 10, "system: abcdefgh, " + live: 16,
 		"text: abcd, tools: [{name: f}]": 1 + len(`[{"functionDeclarations":[{"name":"f"}]}]`+"xxx")/4,
 	} {
-		if f := of(prompt); f.PromptTokens != want {
-			t.Errorf("%s: %d tokens, want %d", prompt, f.PromptTokens, want)
-		}
+		expect.Same(t, prompt, of(prompt).PromptTokens, want)
 	}
 }
 

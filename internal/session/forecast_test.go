@@ -227,9 +227,8 @@ func TestForecastCountsUnknownAndSeveralAnswers(t *testing.T) {
 	if f := one("model: other"); f.MaxOutputTokens != 0 || f.PromptTokens != 2 {
 		t.Errorf("a model that is not known: %d and %d tokens, want no sum of answers and 2", f.MaxOutputTokens, f.PromptTokens)
 	}
-	if f := one("model: svc-pro, generationConfig: {maxOutputTokens: 10, extra: {candidateCount: 3}}"); f.MaxOutputTokens != 2048+30 {
-		t.Errorf("three candidates: %d tokens, want %d", f.MaxOutputTokens, 2048+30)
-	}
+	three := one("model: svc-pro, generationConfig: {maxOutputTokens: 10, extra: {candidateCount: 3}}")
+	expect.Same(t, "three candidates", three.MaxOutputTokens, 2048+30)
 }
 
 // Each answer is embedded, each text that answers are compared with only once, and at most 100 texts go into a call.
@@ -384,9 +383,7 @@ func TestOutlookGivesTheCasesThatAMarginNeeds(t *testing.T) {
 		if want := 60*(1+2) + 120*10; g.Trials != 120 || g.Calls != 120 || g.Tokens != want || g.Units != 60 {
 			t.Errorf("%+v: %+v, want 120 trials and calls, %d tokens, 60 units", test, g, want)
 		}
-		if g.Reach != test.want {
-			t.Errorf("%+v: it takes %d cases, want %d", test, g.Reach, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("%+v: the cases it takes", test), g.Reach, test.want)
 		for _, row := range g.Rows {
 			expect.Same(t, "share of the cases", row.Share, 1)
 		}

@@ -46,9 +46,7 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	}
 	j, err := s.settle(Options{}, "linked.yaml")
 	expect.OK(t, err)
-	if want := rundir.At(s.at.Join("real")).Abs(""); j.Dir(0) != want {
-		t.Errorf("the folder of a linked suite is %s, want %s", j.Dir(0), want)
-	}
+	expect.Same(t, "the folder of a linked suite", j.Dir(0), rundir.At(s.at.Join("real")).Abs(""))
 	for _, file := range []string{"real/up.yaml", "real/link.yaml", "real/absolute.yaml"} {
 		_, err := s.settle(Options{}, file)
 		s.bad(err, file+":4:27")

@@ -46,9 +46,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	j.Identify(&run)
 	expect.Same(t, "labels of the run", run.Labels, f.Labels)
 	expect.Same(t, "project of the run", run.ProjectHash, f.project.Hash())
-	if text := j.Copies()[projectCopy]; string(text) != projectText {
-		t.Errorf("the copy of the project file is %q, want %q", text, projectText)
-	}
+	expect.Same(t, "the copy of the project file", string(j.Copies()[projectCopy]), projectText)
 
 	f.Concurrency, f.Repeats = 5, 1
 	j, err = s.settle(f, f.Suites...)

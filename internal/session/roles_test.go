@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Every option has its flag: one that is missing in the list would be lost by a resume, a rescore and a fleet.
@@ -29,7 +30,5 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 		}
 		names[f.Name] = true
 	}
-	if len(names) != fields {
-		t.Errorf("got %d flags for %d options, want one for each", len(names), fields)
-	}
+	expect.Same(t, "flags, one for each option", len(names), fields)
 }

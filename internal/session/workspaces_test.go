@@ -87,9 +87,7 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 	expect.Same(t, "the folder of a program without a workspace", none.work, "/x")
 	expect.OK(t, os.WriteFile(filepath.Join(p.Dir, "fixture", "file"), []byte("newer"), 0o600))
 	_, err = w.Of(p, callOf("d-session", false, 1))
-	if err == nil || !strings.Contains(err.Error(), "has changed since the suite was read") {
-		t.Errorf("got %v, want that the workspace has changed", err)
-	}
+	expect.Fails(t, "a workspace that has changed", err, "has changed since the suite was read")
 	expect.OK(t, os.RemoveAll(filepath.Join(p.Dir, "fixture")))
 	if _, err := w.Of(p, callOf("e-session", false, 1)); err == nil || !strings.Contains(err.Error(), "the workspace fixture is gone") {
 		t.Errorf("got %v, want that the workspace is gone", err)

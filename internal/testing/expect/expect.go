@@ -33,3 +33,11 @@ func Contains(t testing.TB, what, got, want string) {
 		t.Errorf("%s: got %.4000q, want it to contain %q", what, got, want)
 	}
 }
+
+// Fails reports an error that is missing, or whose text lacks a part that is wanted; what names what should fail.
+func Fails(t testing.TB, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: got the error %v, want one that contains %q", what, err, want)
+	}
+}
