@@ -139,8 +139,12 @@ func (p *pending) take(turn int, now paid, line Place) {
 	p.paid = now
 }
 
-// settle records that a trial has its line, and returns the cost that was not counted before.
+// settle records that a trial has its line, and returns the cost that was not counted before. A trial that was skipped keeps what
+// it has: its next process needs it.
 func (u *unsettled) settle(r *scannedTrial) paid {
+	if r.Outcome == string(eval.Skip) {
+		return paid{}
+	}
 	all := r.paid()
 	delete(u.pending, r.id)
 	rest := all.since(u.counted[r.id])

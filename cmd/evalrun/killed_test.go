@@ -319,3 +319,55 @@ func keepsTheLastMinute(t *testing.T, used int) {
 		t.Errorf("got %d tokens within a few seconds, want some, and at most %d", tokens, most)
 	}
 }
+
+// What is paid of a chat is not paid again after resumes that could not continue it, since their budget was spent.
+func TestResumesThatCannotGoOnKeepWhatIsPaid(t *testing.T) {
+	t.Parallel()
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint(killed), func(t *testing.T) {
+			t.Parallel()
+			var l ledger
+			reached := make(chan bool, 2)
+			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				turns := strings.Count(string(body), `"user"`)
+				if turns > 0 {
+					l.count(fmt.Sprint("turn ", turns))
+				}
+				if killed && turns == 2 && len(reached) < 2 {
+					reached <- true
+					<-r.Context().Done()
+					return
+				}
+				_, _ = io.WriteString(w, spoken(r.URL.Path, "hi"))
+			}), map[string]string{"suite.yaml": `version: 1
+name: s
+targets: [{name: t, model: m}]
+prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}]}]
+limits: {countTokens: never}
+cases: [{name: a, scorers: [{equals: hi}]}, {name: b, scorers: [{equals: hi}]}]
+`})
+			if killed { // both while their second turn is under way
+				cmd := b.command("run", "suite.yaml", "--out", "run", "--budget-calls", "4", "--concurrency", "2")
+				expect.OK(t, cmd.Start())
+				for len(reached) < 2 {
+					time.Sleep(time.Millisecond)
+				}
+				expect.OK(t, cmd.Process.Kill())
+				_ = cmd.Wait()
+			} else {
+				b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "2", "--concurrency", "1")
+			}
+			for range 2 {
+				b.exits(4, "resume", "run", "--concurrency", "1")
+				b.says("calls is spent")
+			}
+			b.exits(0, "resume", "run", "--budget-calls", "20")
+			want := map[string]int{"turn 1": 2, "turn 2": 2, "turn 3": 2}
+			if killed {
+				want["turn 2"] = 4
+			}
+			expect.Same(t, "calls", fmt.Sprint(l.calls), fmt.Sprint(want))
+		})
+	}
+}

@@ -65,6 +65,7 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 		return known
 	}
 	c.last = todo.Failed
+	c.tried = todo.tried
 	c.again = func(t *eval.Trial) bool { return todo.hasError(t) && !doc.WaitsAgain(t.ID) }
 	s.moved(doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.limiter.Spent()}

@@ -247,6 +247,19 @@ func (todo *remainder) hasError(t *eval.Trial) bool {
 	return ok && todo.doc.Indexed(place).Outcome == eval.Err
 }
 
+// tried returns the recorded result of a trial that ended in an error, nil for others.
+func (todo *remainder) tried(t *eval.Trial) *eval.Result {
+	if !todo.hasError(t) {
+		return nil
+	}
+	place, _ := gate.FindTrial(todo.doc, t)
+	result, err := todo.doc.Trial(place)
+	if err != nil { // nothing is lost when a line that cannot be read is replaced
+		return nil
+	}
+	return result
+}
+
 // repeatsUseless reports whether a question is sent again whose reply does not count. In batches each reply is of an earlier process,
 // so that it would be sent by every resume.
 func (todo *remainder) repeatsUseless(asks bool) bool {

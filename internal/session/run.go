@@ -192,13 +192,14 @@ type consumer struct {
 	end        eval.End
 	halting    sync.Mutex // held while the run is being stopped
 	failures   int
-	again      func(*eval.Trial) bool // whether a trial has an error and is sent again, which is not written down yet
-	needless   []eval.Result          // of trials that no batch needs, as far as is known before the last batch
-	waiting    int                    // trials that have no result since a reply comes with a batch
-	unanswered int                    // calls of collected batches that have no answer, for a reason that may pass
-	moved      bool                   // there are replies of batches, or results
-	late       bool                   // batches that were waited for are not over
-	cut        bool                   // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
+	tried      func(*eval.Trial) *eval.Result // the error that a trial had before, else nil
+	again      func(*eval.Trial) bool         // whether a trial has an error and is sent again, which is not written down yet
+	needless   []eval.Result                  // of trials that no batch needs, as far as is known before the last batch
+	waiting    int                            // trials that have no result since a reply comes with a batch
+	unanswered int                            // calls of collected batches that have no answer, for a reason that may pass
+	moved      bool                           // there are replies of batches, or results
+	late       bool                           // batches that were waited for are not over
+	cut        bool                           // a trial was skipped, or ended in an error, because of a budget or a stop
 	broken     error
 }
 
@@ -221,7 +222,8 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 			}
 			continue
 		}
-		if err := c.append(&r); err != nil {
+		counted, err := c.write(&r)
+		if err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
 		}
@@ -232,7 +234,7 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 		}
 		c.moved = c.moved || r.Outcome() != eval.Skip
 		s.recorder.keep(&r)
-		c.done(&r, progress)
+		c.done(counted, progress)
 		c.decide(&r, halt)
 	}
 	c.writeNeedless(progress)
@@ -303,9 +305,22 @@ func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling co
 // done counts a result that was written down.
 func (c *consumer) done(r *eval.Result, progress progressWatcher) {
 	c.end.Counts.Add(r.Outcome())
-	_, skipped := r.Ending.(eval.Skipped)
-	c.cut = c.cut || skipped || r.Outcome() == eval.Err && c.session.stop.Reason() != ""
+	c.cut = c.cut || isSkipped(r) || r.Outcome() == eval.Err && c.session.stop.Reason() != ""
 	progress.Done(r, c.session.limiter.Spent())
+}
+
+// isSkipped reports whether a trial was not sent although its verdict is needed.
+func isSkipped(r *eval.Result) bool { _, skipped := r.Ending.(eval.Skipped); return skipped }
+
+// write writes a result down. An earlier error of a trial that is not sent again stays in its place, with all that was paid for it.
+func (c *consumer) write(r *eval.Result) (counted *eval.Result, err error) {
+	if c.tried != nil && isSkipped(r) {
+		if earlier := c.tried(&r.Trial); earlier != nil {
+			c.cut = true
+			return earlier, nil
+		}
+	}
+	return r, c.append(r)
 }
 
 // append writes a result down. Then it removes the folder that the trial's program worked in, unless it is kept.
