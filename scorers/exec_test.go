@@ -37,18 +37,15 @@ func newFolder(t *testing.T, files map[string]string) folder {
 }
 
 func (f folder) load(entry string, opts suite.Options) (*suite.Suite, string) {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
-		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
-	if err := os.WriteFile(filepath.Join(string(f), "s.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(string(f), "s.yaml"), []byte(plainText(entry)), 0o600); err != nil {
 		return nil, err.Error()
 	}
 	root, err := os.OpenRoot(string(f))
 	if err != nil {
 		return nil, err.Error()
 	}
-	var diags diag.List
 	opts.Dir = string(f)
-	s := suite.Load(root.FS() /* stays open: files are read later too */, "s.yaml", scorers.Builtin(), opts, &diags)
+	s, diags := loadedFrom(root.FS() /* stays open: files are read later too */, opts)
 	if err := diags.Err(); err != nil {
 		return nil, err.Error()
 	}
@@ -61,10 +58,7 @@ func (f folder) compile(t *testing.T, entry string) *scorers.Compiled {
 	if wrong != "" {
 		t.Fatalf("%s: got %s, want no problem", entry, wrong)
 	}
-	for c := range s.Cases() {
-		return scorers.Builtin().Compile(c.Scorers[0])
-	}
-	return nil
+	return onlyOf(t, entry, s, new(diag.List))
 }
 
 // saying is a program that writes its arguments.
@@ -142,11 +136,9 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
-		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
-		Vars:  eval.Dict{"n": "1.10", "l": eval.Array{"a"}},
-		Request: &eval.Request{
-			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "ask"}}}},
-		},
+		Usage:   eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
+		Vars:    eval.Dict{"n": "1.10", "l": eval.Array{"a"}},
+		Request: &eval.Request{Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "ask"}}}}},
 		Context: &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2}},
 	})
 	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {

@@ -3,9 +3,7 @@ package scorers_test
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -67,25 +65,10 @@ func TestExpressionsPassOrFailAndShowTheirValues(t *testing.T) {
 // compileExpr compiles an expression as though the case had all variables.
 func compileExpr(t *testing.T, text string) *scorers.Compiled {
 	t.Helper()
-	var diags diag.List
-	s := suite.Load(
-		fstest.MapFS{
-			"s.yaml": {Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
-				"    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n    scorers:\n" +
-				"      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")},
-		},
-		"s.yaml",
-		scorers.Builtin(),
-		suite.Options{},
-		&diags,
-	)
-	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v, want no error", text, err)
-	}
-	for c := range s.Cases() {
-		return scorers.Builtin().Compile(c.Scorers[0])
-	}
-	return nil
+	entry := "- expr: |-\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+	vars := "    vars: {country: '', n: '', list: [], deep: {}, quote: '', missing: ''}\n"
+	s, diags := loaded(strings.Replace(plainText(entry), "    scorers:", vars+"    scorers:", 1))
+	return onlyOf(t, text, s, diags)
 }
 
 // Where there is no text, an expression over the answer fails like other text scorers, denied too; others are

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
-	"github.com/evalrun/evalrun/suite"
 )
 
 const (
@@ -215,10 +213,9 @@ func TestJudgeProblemsAreReported(t *testing.T) {
 	} {
 		text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: x}]\n" +
 			test.judges + "cases:\n  - name: c\n    scorers:\n      - {judge: " + test.scorer + "}\n"
-		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		_, diags := loaded(text)
 		var b strings.Builder
-		expect.OK(t, (diag.Renderer{}).Render(&b, &diags))
+		expect.OK(t, (diag.Renderer{}).Render(&b, diags))
 		expect.Contains(t, test.judges+test.scorer, b.String(), strings.TrimPrefix(test.want, "8:2: "))
 		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer uses the judge `two`")) {
 			t.Errorf("%s\nwant a warning alone: no scorer uses the judge `two`", b.String())

@@ -216,9 +216,7 @@ func TestARepeatThatDoesNotCountLeavesAllUnscored(t *testing.T) {
 // A judge gets no answer that is not there.
 func TestJudgeGetsNoAnswerThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*scorers.Answer{
-		answer(""), {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},
-	} {
+	for _, a := range []*scorers.Answer{answer(""), {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}} {
 		for entry, want := range map[string]string{byRubric: "f", "- not: {judge: {rubric: x}}": "f"} {
 			if s, questions := judged(t, compile(t, entry), a, "never"); letter(s) != want || len(questions) != 0 {
 				t.Errorf("%+v, asked %d, want %s without a question", s, len(questions), want)

@@ -32,9 +32,7 @@ func programLimits() []limit {
 }
 
 // outcomes are entries by what they come to on the answer "x".
-var outcomes = map[string]string{
-	"p": "contains: x", "f": "contains: y", "n": "contains: x, select: {jq: .a}", "u": "safety: {max: LOW}",
-}
+var outcomes = map[string]string{"p": "contains: x", "f": "contains: y", "n": "contains: x, select: {jq: .a}", "u": "safety: {max: LOW}"}
 
 // fileFigures reads what a hostile program may leave.
 func fileFigures(t *testing.T) string {

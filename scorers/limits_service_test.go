@@ -144,9 +144,7 @@ func blockFigures(t *testing.T) string {
 	for _, got := range append([]string{"STOP", "MAX_TOKENS", "OTHER"}, eval.BlockReasons...) {
 		for _, want := range []string{"true", "false", "SAFETY", "{reason: RECITATION}"} {
 			block := eval.IsBlock(got)
-			expected := map[string]bool{
-				"true": block, "false": !block, "SAFETY": got == "SAFETY", "{reason: RECITATION}": got == "RECITATION",
-			}[want]
+			expected := map[string]bool{"true": block, "false": !block, "SAFETY": got == "SAFETY", "{reason: RECITATION}": got == "RECITATION"}[want]
 			n.add((letter(score(t, "- blocked: "+want, rated(got))) == "p") == expected)
 		}
 	}

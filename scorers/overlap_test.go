@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
-	"github.com/evalrun/evalrun/suite"
 )
 
 func quotedList(texts []string) string {
@@ -23,15 +19,7 @@ func quotedList(texts []string) string {
 }
 
 func problemsOf(entry string) string {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    " +
-		"scorers:\n" +
-		"      " + strings.ReplaceAll(
-		entry,
-		"\n",
-		"\n      ",
-	) + "\n"
-	var diags diag.List
-	suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	_, diags := loaded(strings.Replace(plainText(entry), "{name: t, model: m}", streamed, 1))
 	if err := diags.Err(); err != nil {
 		return err.Error()
 	}

@@ -65,21 +65,9 @@ func own(t testing.TB) scorers.Table {
 func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Score, problems string, err error) {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(
-		fstest.MapFS{
-			"s.yaml": {
-				Data: []byte(
-					"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: '{{.n}}{{.s}}'}]\ncases:\n  - name: c\n    vars: " +
-						"{n: 7, s: 1.10}\n    scorers:\n" +
-						"      - " + entry + "\n",
-				),
-			},
-		},
-		"s.yaml",
-		table,
-		suite.Options{},
-		&diags,
-	)
+	suiteText := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: '{{.n}}{{.s}}'}]\ncases:\n" +
+		"  - name: c\n    vars: {n: 7, s: 1.10}\n    scorers:\n      - " + entry + "\n"
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(suiteText)}}, "s.yaml", table, suite.Options{}, &diags)
 	if diags.HasErrors() {
 		return score, diags.Err().Error(), nil
 	}

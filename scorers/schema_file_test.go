@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -26,24 +24,17 @@ func TestSchemaFileIsReadAsJSONOrYAML(t *testing.T) {
 		if name == "s.yaml" {
 			continue
 		}
-		files["s.yaml"].Data = []byte(
-			"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n      - " +
-				"jsonSchema: {file: " + name + "}\n",
-		)
-		var diags diag.List
-		s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		expect.OK(t, diags.Err())
-		for c := range s.Cases() {
-			compiled := scorers.Builtin().Compile(c.Scorers[0])
-			for text, want := range map[string]string{`"2026-02-28"`: "p", `"2026-02-30"`: "f", "3": "f", "": "f"} {
-				if got, err := compiled.Score(answer(text)); err != nil || letter(got) != want {
-					t.Errorf("%s on %s: %s (%s) %v, want %s", name, text, letter(got), got.Reason, err, want)
-				}
+		files["s.yaml"].Data = []byte(plainText("- jsonSchema: {file: " + name + "}"))
+		s, diags := loadedFrom(files, suite.Options{})
+		compiled := onlyOf(t, name, s, diags)
+		for text, want := range map[string]string{`"2026-02-28"`: "p", `"2026-02-30"`: "f", "3": "f", "": "f"} {
+			if got, err := compiled.Score(answer(text)); err != nil || letter(got) != want {
+				t.Errorf("%s on %s: %s (%s) %v, want %s", name, text, letter(got), got.Reason, err, want)
 			}
 		}
 		before := s.Hash()
 		files[name].Data = []byte(strings.Replace(string(files[name].Data), "date", "time", 1))
-		if after := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags).Hash(); after == before {
+		if after := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, diags).Hash(); after == before {
 			t.Errorf("%s: got the same hash, want another", name)
 		}
 	}

@@ -10,17 +10,13 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // problemLines are the positions and messages that a suite with one scorer gets, with hints.
 func problemLines(entry string, files fstest.MapFS) []string {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
-		"  - name: c\n    scorers:\n      " + entry + "\n"
-	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
-	var diags diag.List
-	suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	files["s.yaml"] = &fstest.MapFile{Data: []byte(plainText(entry))}
+	_, diags := loadedFrom(files, suite.Options{})
 	var lines []string
 	for _, d := range diags.Sorted() {
 		lines = append(lines, map[diag.Severity]string{diag.Error: "error "}[d.Severity]+d.Pos.String()+": "+d.Message+" ("+d.Hint+")")

@@ -3,6 +3,7 @@ package scorers_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strings"
@@ -17,24 +18,47 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
+const streamed = "{name: t, model: m, stream: true}"
+
 // compile reads one entry of a scorers list, as it is written in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
-	target := "{name: t, model: m, stream: true}"
+	target := streamed
 	if strings.Contains(entry, "file: {path") {
 		target = "{name: t, program: {command: [cat], workspace: left}}"
 	}
-	text := "version: 1\nname: s\ntargets: [" + target + "]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
+	s, diags := loadedFrom(fstest.MapFS{"s.yaml": {Data: []byte(textOf(target, entry))}, "left/x": {}}, suite.Options{})
+	return onlyOf(t, entry, s, diags)
+}
+
+// textOf is a suite whose target, judge and chat let every kind of scorer be used, with one entry of a scorers list.
+func textOf(target, entry string) string {
+	return "version: 1\nname: s\ntargets: [" + target + "]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
 		"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
-		"      " + strings.ReplaceAll(
-		entry,
-		"\n",
-		"\n      ",
-	) + "\n"
+		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+}
+
+// plainText is a suite with one entry of a scorers list, on line 8.
+func plainText(entry string) string {
+	return "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
+		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"
+}
+
+// loaded loads a suite of one file, and loadedFrom one with others next to it.
+func loaded(text string) (*suite.Suite, *diag.List) {
+	return loadedFrom(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, suite.Options{})
+}
+
+func loadedFrom(files fs.FS, opts suite.Options) (*suite.Suite, *diag.List) {
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}, "left/x": {}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	return suite.Load(files, "s.yaml", scorers.Builtin(), opts, &diags), &diags
+}
+
+// onlyOf compiles the scorer of a suite without an error, which has one; what names it.
+func onlyOf(t testing.TB, what string, s *suite.Suite, diags *diag.List) *scorers.Compiled {
+	t.Helper()
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v, want no error", entry, err)
+		t.Fatalf("%s: %v, want no error", what, err)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])
@@ -207,11 +231,7 @@ func TestEmptyArgumentsAreProblems(t *testing.T) {
 		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
 		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
-			"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
-		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		if !diags.HasErrors() {
+		if _, diags := loaded(textOf(streamed, entry)); !diags.HasErrors() {
 			t.Errorf("%s is taken, want an error", entry)
 		}
 	}
@@ -342,15 +362,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add(k.Example)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
-			"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n" +
-			"      " + strings.ReplaceAll(
-			entry,
-			"\n",
-			"\n      ",
-		) + "\n"
-		var diags diag.List
-		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		s, diags := loaded(textOf(streamed, entry))
 		if diags.HasErrors() {
 			return
 		}

@@ -2,12 +2,12 @@ package scorers_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
@@ -185,14 +185,9 @@ func TestSelectRunsConcurrently(t *testing.T) {
 
 // reported loads a suite with the entry on line 8 and lists its problems.
 func reported(entry string, opts suite.Options, files fstest.MapFS) []string {
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
-		"  - name: c\n    scorers:\n      " + entry + "\n"
-	all := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
-	for name, file := range files {
-		all[name] = file
-	}
-	var diags diag.List
-	suite.Load(all, "s.yaml", scorers.Builtin(), opts, &diags)
+	all := fstest.MapFS{"s.yaml": {Data: []byte(plainText(entry))}}
+	maps.Copy(all, files)
+	_, diags := loadedFrom(all, opts)
 	var out []string
 	for _, d := range diags.Sorted() {
 		out = append(out, strings.TrimPrefix(d.Pos.String(), "s.yaml:")+": "+d.Message)

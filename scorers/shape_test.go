@@ -3,11 +3,8 @@ package scorers_test
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -352,16 +349,6 @@ func TestShapeProblemsAreReportedAtTheirPlace(t *testing.T) {
 		"- jsonSchema: {schema: {minimum: 1e999999}}":                 "8:40: not a JSON Schema: /minimum: got string, want number",
 		"- jsonSchema: {schema: {format: emial}}":                     "8:39: the format `emial` is not known", // a warning
 	} {
-		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
-			"  - name: c\n    scorers:\n      " + entry + "\n"
-		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		var problems []string
-		for _, d := range diags.Sorted() {
-			problems = append(problems, d.Pos.String()+": "+d.Message)
-		}
-		if len(problems) != 1 || !strings.HasPrefix(problems[0], "s.yaml:"+want) {
-			t.Errorf("%s\n got %s\nwant %s", entry, strings.Join(problems, "\n     "), want)
-		}
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,20 +21,10 @@ var snapshotTrial = eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Target: "t", P
 
 // kept loads a suite whose case c has the scorers, and files next to it.
 func kept(list string, files fstest.MapFS, opts suite.Options) (*suite.Suite, *diag.List) {
-	all := fstest.MapFS{
-		"s.yaml": {
-			Data: []byte(
-				"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {country: " +
-					"France, bad: '../x'}\n    scorers:\n      " +
-					strings.ReplaceAll(list, "\n", "\n      ") + "\n",
-			),
-		},
-	}
-	for name, file := range files {
-		all[name] = file
-	}
-	var diags diag.List
-	return suite.Load(all, "s.yaml", scorers.Builtin(), opts, &diags), &diags
+	text := strings.Replace(plainText(list), "    scorers:", "    vars: {country: France, bad: '../x'}\n    scorers:", 1)
+	all := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
+	maps.Copy(all, files)
+	return loadedFrom(all, opts)
 }
 
 // snapshot scores an answer against what is expected; nil is no file.

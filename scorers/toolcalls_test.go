@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
@@ -333,18 +331,11 @@ func TestToolCallsProblemsAreReported(t *testing.T) {
 // Templates in names and arguments are filled in as texts, as those of `json: {equals}` are.
 func TestToolCallsTakesTemplates(t *testing.T) {
 	t.Parallel()
-	var diags diag.List
-	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
-		"    vars: {tool: get_order, id: '4711'}\n    scorers:\n" +
-		"      - toolCalls: {calls: [{name: '{{.tool}}', args: {id: '{{.id}}', deep: {l: ['no. {{.id}}']}}}]}\n"
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	expect.OK(t, diags.Err())
-	for c := range s.Cases() {
-		compiled := scorers.Builtin().Compile(c.Scorers[0])
-		got, err := compiled.Score(calling(`get_order {"id":"4711","deep":{"l":["no. 4711"]}}`))
-		if err != nil || !got.Passed() {
-			t.Errorf("%v (%v), want a pass", got.Reason, err)
-		}
+	entry := "- toolCalls: {calls: [{name: '{{.tool}}', args: {id: '{{.id}}', deep: {l: ['no. {{.id}}']}}}]}"
+	s, diags := loaded(strings.Replace(plainText(entry), "    scorers:", "    vars: {tool: get_order, id: '4711'}\n    scorers:", 1))
+	got, err := onlyOf(t, entry, s, diags).Score(calling(`get_order {"id":"4711","deep":{"l":["no. 4711"]}}`))
+	if err != nil || !got.Passed() {
+		t.Errorf("%v (%v), want a pass", got.Reason, err)
 	}
 }
 

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -92,14 +90,9 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts:\n  - name: p\n    parts:\n" + parts.String() +
 		"      - text: hi\ncases: [{name: c, scorers: [{contains: x}]}]\n"
 	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
-	load := func() *diag.List {
-		var diags diag.List
-		suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		return &diags
-	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	diags := load()
+	_, diags := fromFolder(files, suite.Options{})
 	runtime.ReadMemStats(&after)
 	if diags.HasErrors() {
 		t.Fatalf("got %v, want no problem", diags.Err())
@@ -108,11 +101,10 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 		t.Errorf("got %d MB, want at most 64", made>>20)
 	}
 	files["i7.png"].Data = picture(11_000, 11_500) // 126 million pixels
-	if diags := load(); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "at most") {
-		t.Errorf("got %v, want an error about the size", diags.Err())
-	}
+	_, diags = fromFolder(files, suite.Options{})
+	expect.Fails(t, "an image of too many pixels", diags.Err(), "at most")
 	files["i7.png"].Data = large[:20]
-	if diags := load(); !diags.HasErrors() {
+	if _, diags := fromFolder(files, suite.Options{}); !diags.HasErrors() {
 		t.Error("got no problem for a damaged image, want one")
 	}
 }

@@ -10,10 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -36,8 +34,7 @@ func fromFiles(files map[string]string) (*suite.Suite, string) {
 }
 
 func fromFS(fsys fs.FS) (*suite.Suite, string) {
-	var diags diag.List
-	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s, diags := fromFolder(fsys, suite.Options{})
 	var said strings.Builder
 	for _, d := range diags.Sorted() {
 		fmt.Fprintf(&said, "%s: %s\n", d.Pos, d.Message)

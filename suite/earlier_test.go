@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -25,8 +22,7 @@ func twoVersions(t *testing.T, own, base, ownPrompts, basePrompts string) *suite
 		for _, c := range strings.Fields(cases) {
 			text += fmt.Sprintf("  - {name: %s, vars: {x: %s}, scorers: [{contains: y}]}\n", c, c)
 		}
-		var diags diag.List
-		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), opts, &diags)
+		s, diags := fromText(text, opts)
 		expect.OK(t, diags.Err())
 		return s
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -32,8 +31,7 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 		"huge.heic": {Data: append(heic, make([]byte, 4<<20)...)},
 		"half.png":  {Data: wide.Bytes()[:200]},
 	}
-	var diags diag.List
-	return suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags), &diags
+	return fromFolder(fsys, suite.Options{})
 }
 
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as

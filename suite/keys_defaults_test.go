@@ -24,10 +24,8 @@ var defaultsOf = map[string]struct {
 	want  expanded
 }{
 	"nothing of its own": {"{name: c}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"}},
-	"a variable": {
-		"{name: c, vars: {b: own}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da own"},
-	},
-	"an empty variable": {"{name: c, vars: {b: ''}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da "}},
+	"a variable":         {"{name: c, vars: {b: own}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da own"}},
+	"an empty variable":  {"{name: c, vars: {b: ''}}", expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da "}},
 	"a scorer more": {
 		"{name: c, scorers: [{equals: z}]}",
 		expanded{[]string{"d"}, 3, "dc", 0.5, []string{"contains n", "contains ", "equals "}, "da db"},
@@ -44,9 +42,7 @@ var defaultsOf = map[string]struct {
 		"{name: c, repeats: 1, cluster: own, threshold: 0.25}",
 		expanded{[]string{"d"}, 1, "own", 0.25, []string{"contains n", "contains "}, "da db"},
 	},
-	"tags of its own": {
-		"{name: c, tags: [own]}", expanded{[]string{"own"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"},
-	},
+	"tags of its own": {"{name: c, tags: [own]}", expanded{[]string{"own"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"}},
 }
 
 func TestCasesInheritOrReplaceDefaults(t *testing.T) {

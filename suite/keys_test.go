@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -50,8 +49,7 @@ func marked(text string) (string, diag.Pos) {
 }
 
 func loaded(text string) (*suite.Suite, []diag.Diagnostic) {
-	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s, diags := fromText(text, suite.Options{})
 	return s, diags.Sorted()
 }
 
@@ -223,8 +221,7 @@ gate: {mean: {n: {min: 0.5}}, baseline: {run: main, margin: 0.1}}
 		t.Run(wrong, func(t *testing.T) {
 			t.Parallel()
 			files := fstest.MapFS{"s.yaml": {Data: []byte(strings.Replace(text, right, wrong, 1))}, "rows.csv": {Data: []byte("q\nhello\n")}}
-			var diags diag.List
-			suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+			_, diags := fromFolder(files, suite.Options{})
 			said := diags.Sorted()
 			if len(said) != 1 || !strings.Contains(said[0].Message, "unknown") {
 				t.Errorf("got %+v, want one unknown word", said)

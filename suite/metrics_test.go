@@ -2,12 +2,9 @@ package suite_test
 
 import (
 	"testing"
-	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -47,20 +44,9 @@ func TestDerivedMetricsAreComputedFromScores(t *testing.T) {
 
 func derived(t *testing.T, text string) *suite.DerivedMetric {
 	t.Helper()
-	var diags diag.List
-	s := suite.Load(
-		fstest.MapFS{
-			"s.yaml": {
-				Data: []byte("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
-					"      - {contains: x, name: precision}\n      - {contains: x, name: recall}\n      - {contains: x, name: two-words}\nmetrics:\n  " +
-					"f1: '" + text + "'\n"),
-			},
-		},
-		"s.yaml",
-		scorers.Builtin(),
-		suite.Options{},
-		&diags,
-	)
+	s, diags := fromText("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\n"+
+		"cases:\n  - name: c\n    scorers:\n      - {contains: x, name: precision}\n      - {contains: x, name: recall}\n"+
+		"      - {contains: x, name: two-words}\nmetrics:\n  f1: '"+text+"'\n", suite.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatalf("%s: %v, want no error", text, err)
 	}
@@ -70,22 +56,8 @@ func derived(t *testing.T, text string) *suite.DerivedMetric {
 // Names that are templates are known only when a case is judged.
 func TestDerivedFromTemplatesIsKnownWhenJudged(t *testing.T) {
 	t.Parallel()
-	var diags diag.List
-	s := suite.Load(
-		fstest.MapFS{
-			"s.yaml": {
-				Data: []byte(
-					"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    vars: {n: tone}\n   " +
-						" scorers:\n" +
-						"      - {contains: x, name: '{{.n}}'}\nmetrics: {half: tone / 2}\n",
-				),
-			},
-		},
-		"s.yaml",
-		scorers.Builtin(),
-		suite.Options{},
-		&diags,
-	)
+	s, diags := fromText("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n"+
+		"    vars: {n: tone}\n    scorers:\n      - {contains: x, name: '{{.n}}'}\nmetrics: {half: tone / 2}\n", suite.Options{})
 	expect.OK(t, diags.Err())
 	one := 1.0
 	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Grade: eval.Graded{Value: one}}}); got != 0.5 || !ok || err != nil {

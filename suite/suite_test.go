@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,10 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 }
 
 func fromText(text string, opts suite.Options) (*suite.Suite, *diag.List) {
-	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
+	return fromFolder(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, opts)
+}
+
+func fromFolder(fsys fs.FS, opts suite.Options) (*suite.Suite, *diag.List) {
 	var diags diag.List
 	return suite.Load(fsys, "s.yaml", scorers.Builtin(), opts, &diags), &diags
 }
@@ -149,9 +153,7 @@ func TestImagesAreKnownByTheirBytes(t *testing.T) {
 func withImage(name string, data []byte) (*suite.Suite, error) {
 	text := fmt.Sprintf("version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, parts: [{image: \"%s\"}, {text: x}]}]\n"+
 		"cases: [{name: c, scorers: [{contains: x}]}]\n", name)
-	var diags diag.List
-	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, name: {Data: data}}
-	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s, diags := fromFolder(fstest.MapFS{"s.yaml": {Data: []byte(text)}, name: {Data: data}}, suite.Options{})
 	return s, diags.Err()
 }
 
@@ -179,8 +181,7 @@ func TestPromptsOverTheLimitsAreRefused(t *testing.T) {
 		"bytes":  {"{image: big.png}, ", "at most 4194304 are allowed"},
 	} {
 		fsys := fstest.MapFS{"s.yaml": {Data: suiteText(test.parts)}, "a.png": {Data: png}, "big.png": {Data: big}}
-		var diags diag.List
-		suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		_, diags := fromFolder(fsys, suite.Options{})
 		expect.Fails(t, name, diags.Err(), test.want)
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -25,8 +23,7 @@ func suiteOf(t *testing.T, text string, files map[string]string) *suite.Suite {
 	for name, data := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(data)}
 	}
-	var diags diag.List
-	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s, diags := fromFolder(fsys, suite.Options{})
 	if diags.Len() > 0 {
 		t.Fatalf("got %v, want no problem", diags.Sorted())
 	}
@@ -77,8 +74,7 @@ func TestSystemTextsAreNotEndless(t *testing.T) {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, system: {file: long.md}, text: hi}]\n" +
 		"cases: [{name: c, scorers: [{contains: x}]}]\n"
 	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "long.md": {Data: []byte(strings.Repeat("long ", 1<<20))}}
-	var diags diag.List
-	suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	_, diags := fromFolder(fsys, suite.Options{})
 	expect.Fails(t, "a prompt that is too long", diags.Err(), "at most 4194304 are allowed")
 }
 
