@@ -149,8 +149,7 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 				worse := *m.PWorse <= 0.05
 				if holds && lo < -0.05 || !holds && lo > -0.05 || worse && hi > 0 || !worse && hi < 0 ||
 					lo > m.Estimate || hi < m.Estimate {
-					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f], want an interval that agrees with the verdict",
-						n, gained, regressed, m.Verdict, lo, hi)
+					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f], want an interval that agrees with the verdict", n, gained, regressed, m.Verdict, lo, hi)
 				}
 			}
 		}

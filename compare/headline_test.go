@@ -12,9 +12,7 @@ import (
 // headlineOf is what is said of two arms of one run, compared by these margins.
 func headlineOf(base, head *Side, margins ...eval.MetricMargin) string {
 	base.Arm, head.Arm = "large/ask", "mini/ask"
-	c := Comparison{
-		Base: Compared{Run: "r"}, Head: Compared{Run: "r"}, Arms: []ArmComparison{*decided(base, head, options(0.05, margins...))},
-	}
+	c := Comparison{Base: Compared{Run: "r"}, Head: Compared{Run: "r"}, Arms: []ArmComparison{*decided(base, head, options(0.05, margins...))}}
 	c.Verdict = c.Arms[0].Verdict
 	c.Describe()
 	return c.Headline
@@ -258,9 +256,7 @@ func TestTheHeadlineOfSeveralArmsIsOfTheWorst(t *testing.T) {
 	next := fmt.Sprintf("add about %d cases and run again", c.Arms[3].Metrics[0].MoreCases)
 	expect.Same(t, "next for an arm without a verdict", c.Arms[3].Next, next)
 	expect.Same(t, "an arm", c.Arms[0].Headline, "NOT WORSE by more than 5 points: none of 60 cases changed on pro/a")
-	expect.Same(t, "notes", c.AllNotes(), []string{
-		"compared 60 of 600 cases", "pro/b: look 2", "pro/c: look 2", "pro/c: as judged by strict",
-	})
+	expect.Same(t, "notes", c.AllNotes(), []string{"compared 60 of 600 cases", "pro/b: look 2", "pro/c: look 2", "pro/c: as judged by strict"})
 	c.Arms = c.Arms[:1]
 	c.Arms[0].Notes = []string{"look 2"}
 	expect.Same(t, "notes of the only arm", c.AllNotes(), []string{"compared 60 of 600 cases", "look 2"})

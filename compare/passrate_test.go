@@ -14,9 +14,7 @@ import (
 func passing(cases ...[2]int) *compare.Side {
 	s := &compare.Side{Suite: "s", Arm: "a"}
 	for i, c := range cases {
-		s.Cases = append(s.Cases, &compare.CaseTotals{
-			Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: c[0], Failed: c[1], Ran: c[0] + c[1],
-		})
+		s.Cases = append(s.Cases, &compare.CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: c[0], Failed: c[1], Ran: c[0] + c[1]})
 	}
 	return s
 }

@@ -12,9 +12,7 @@ import (
 func TestJSONOfPreferencesHasTheRanking(t *testing.T) {
 	t.Parallel()
 	s := compare.SuitePreferences{Suite: "s", Invalid: "no", Warnings: []string{"w"}}
-	s.PreferenceRanking = compare.PreferenceRanking{
-		Arms: []compare.PreferredArm{{Arm: "a"}, {Arm: "b", Best: true}}, Level: 0.95, Why: "why",
-	}
+	s.PreferenceRanking = compare.PreferenceRanking{Arms: []compare.PreferredArm{{Arm: "a"}, {Arm: "b", Best: true}}, Level: 0.95, Why: "why"}
 	data, err := wirejson.Marshal(s)
 	expect.OK(t, err)
 	expect.Same(

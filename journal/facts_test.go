@@ -103,9 +103,7 @@ func TestBlocksAreCountedInFacts(t *testing.T) {
 		{"", eval.Response{PromptFeedback: prompt("BLOCK_REASON_UNSPECIFIED"), Candidates: []eval.Candidate{answer}}},
 		{"", eval.Response{PromptFeedback: prompt("0"), Candidates: []eval.Candidate{answer}}},
 		{"OTHER", eval.Response{PromptFeedback: prompt("OTHER")}},
-		{"SAFETY", eval.Response{Candidates: []eval.Candidate{
-			{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}},
-		}}},
+		{"SAFETY", eval.Response{Candidates: []eval.Candidate{{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}}}}},
 	} {
 		r := answered("a", "t/p", eval.Fail, 1)
 		r.Response = &test.response
@@ -249,9 +247,7 @@ func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 		}
 	}
 	expect.Same(t, "accounts", got, []Failing{
-		{
-			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, HasReplies: true,
-		},
+		{Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, HasReplies: true},
 		{Place: 2, Arm: "t/q", Outcome: eval.Err, Repeat: 1, Error: failed.Err()},
 	}, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(eval.Error{}))
 }

@@ -89,9 +89,7 @@ func (p person) refresh(token string) (int, tokenAnswer, string) {
 // list is the status of a request with a token.
 func (p person) list(token, project string) int {
 	p.Helper()
-	status, _ := get(
-		p.T, p.server.URL+"/v1/models", http.Header{"Authorization": {"Bearer " + token}, "X-Svc-User-Project": {project}},
-	)
+	status, _ := get(p.T, p.server.URL+"/v1/models", http.Header{"Authorization": {"Bearer " + token}, "X-Svc-User-Project": {project}})
 	return status
 }
 

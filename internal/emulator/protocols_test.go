@@ -124,12 +124,7 @@ rules:
 		expect.Same(t, "the end of a call", first.FinishReason, "TOOL_CALLS")
 		expect.Same(t, "the text before a call", first.Text, "Let me see.")
 		expect.Same(t, "the calls", len(calls), 2)
-		expect.Same(
-			t,
-			"arguments",
-			calls[0].Name+string(calls[0].Args)+calls[1].Name+calls[1].ID,
-			`get_order{"id":"A17","n":1.50}get_userown-id`,
-		)
+		expect.Same(t, "arguments", calls[0].Name+string(calls[0].Args)+calls[1].Name+calls[1].ID, `get_order{"id":"A17","n":1.50}get_userown-id`)
 		turn := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{*first}}, Results: []eval.CallResult{
 			{ID: calls[0].ID, Name: "get_order", Text: `{"status": "shipped"}`},
 			{ID: calls[1].ID, Name: "get_user", Text: "unknown", Failed: true},

@@ -144,11 +144,7 @@ func TestStreamsGoWrongWhereTheScriptSays(t *testing.T) {
 func TestEndlessStreamEnds(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: [{reply: x, faults: [{endless: true}]}]", nil)
-	req, err := http.NewRequest(
-		http.MethodPost,
-		server.URL+proStream+"?alt=sse",
-		strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`),
-	)
+	req, err := http.NewRequest(http.MethodPost, server.URL+proStream+"?alt=sse", strings.NewReader(`{"contents":[{"parts":[{"text":"x"}]}]}`))
 	expect.OK(t, err)
 	req.Header.Set("x-svc-api-key", "k")
 	resp, err := http.DefaultClient.Do(req)

@@ -322,12 +322,7 @@ func TestVersionsAndCategoriesOfASideAreBounded(t *testing.T) {
 	}
 	sides, err := sidesOf(runOf(t, "r", nil, trials...), eval.OfPopulation)
 	expect.OK(t, err)
-	expect.Same(
-		t,
-		"versions and categories",
-		[2]int{len(sides[0].Versions), len(sides[0].Categories)},
-		[2]int{maxVersions, maxCategories},
-	)
+	expect.Same(t, "versions and categories", [2]int{len(sides[0].Versions), len(sides[0].Categories)}, [2]int{maxVersions, maxCategories})
 	expect.Same(t, "a category", sides[0].Categories[1], compare.Category{Name: "category 1", Rated: 1, High: 1})
 }
 

@@ -22,11 +22,7 @@ func scheduled(w *watched) (out []string) {
 // The schedule is a shuffle by the seed, in which the trials of a unit come one after the other on all arms.
 func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	t.Parallel()
-	_, plan := load(
-		t,
-		earlySuite(40, "ab", func(n int) string { return fmt.Sprintf("repeats: 2, cluster: k%d, ", n/4) }),
-		runner.Filter{},
-	)
+	_, plan := load(t, earlySuite(40, "ab", func(n int) string { return fmt.Sprintf("repeats: 2, cluster: k%d, ", n/4) }), runner.Filter{})
 	within := func(seed uint64) *watched {
 		rule := passRule(0.1)
 		rule.Against = eval.BaseArm{Name: "t/a"}
@@ -260,10 +256,5 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 			"another comparison cannot use it",
 	)
 	got = onlyArm(t, compared(t, head, base, byRule(rule)))
-	expect.Same(
-		t,
-		"as a baseline",
-		got.Why,
-		"the baseline stopped early, once its own verdict was known: it did not run all of its cases",
-	)
+	expect.Same(t, "as a baseline", got.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 }

@@ -62,9 +62,7 @@ func runOf(t testing.TB, id string, change func(*eval.Run), trials ...*eval.Resu
 // endedRun records a run that ended in this way. Its suites are those of its trials.
 func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, trials ...*eval.Result) *journal.Document {
 	t.Helper()
-	run := eval.Run{
-		ID: id, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &eval.RunOptions{}, Plan: eval.RunPlan{Trials: len(trials)},
-	}
+	run := eval.Run{ID: id, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &eval.RunOptions{}, Plan: eval.RunPlan{Trials: len(trials)}}
 	trials = slices.Clone(trials) // tests share them
 	for n, given := range trials {
 		r := *given

@@ -51,11 +51,11 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 		},
 		"latency":           {&eval.GateConfig{LatencyP95Ms: new(10_000.0)}, "pp", completed, eval.CodeOK, ""},
 		"latency, too long": {&eval.GateConfig{LatencyP95Ms: new(50.0)}, "pp", completed, eval.CodeFailed, "latency p95"},
-		"nothing judged":    {&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, eval.CodeIncomplete, "passRate"},
-		"not complete":      {&eval.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, eval.CodeIncomplete, ""},
-		"a failure and a signal": {
-			nil, "pfs", &eval.End{Reason: eval.EndInterrupted, Signal: "interrupt"}, eval.CodeInterrupted, "",
+		"nothing judged": {
+			&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, eval.CodeIncomplete, "passRate",
 		},
+		"not complete":           {&eval.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, eval.CodeIncomplete, ""},
+		"a failure and a signal": {nil, "pfs", &eval.End{Reason: eval.EndInterrupted, Signal: "interrupt"}, eval.CodeInterrupted, ""},
 		"a baseline that is gone": {
 			&eval.GateConfig{Baseline: &eval.BaselineRule{
 				Against: eval.BaseRun{Name: "gone", Path: "/nowhere/run.jsonl"},

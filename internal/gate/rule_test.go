@@ -55,9 +55,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 		"--margin, of all but ratios": {
 			options: eval.RuleOptions{Margin: 0.2}, metrics: []metric{{"pass", 0.2}, {"tone", 0.2}, {"latency", 1.2}},
 		},
-		"--metric, all of them": {
-			options: eval.RuleOptions{Metrics: []string{"tone=0.3"}}, metrics: []metric{{"tone", 0.3}},
-		},
+		"--metric, all of them": {options: eval.RuleOptions{Metrics: []string{"tone=0.3"}}, metrics: []metric{{"tone", 0.3}}},
 		"--metric with --margin": {
 			options: eval.RuleOptions{Margin: 0.2, Metrics: []string{"pass", "tokens=1.5"}},
 			metrics: []metric{{"pass", 0.2}, {"tokens", 1.5}},
@@ -70,9 +68,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			options: eval.RuleOptions{OnInconclusive: eval.OnPass}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return r.OnInconclusive == eval.OnPass },
 		},
-		"--stop-early": {
-			options: eval.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly },
-		},
+		"--stop-early": {options: eval.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly }},
 		"--min-paired 0": {
 			options: eval.RuleOptions{MinPaired: new(0.0)}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return r.LeastPaired() == 0 },

@@ -110,12 +110,8 @@ func TestConfigurationsThatGrowAreBounded(t *testing.T) {
 func TestCyclesEndInAMessage(t *testing.T) {
 	t.Parallel()
 	for want, files := range map[string]map[string]string{
-		"#/b is a reference itself": {
-			"promptfooconfig.yaml": head + "tests: [{$ref: '#/b'}]\na: {$ref: '#/b'}\nb: {$ref: '#/a'}\n",
-		},
-		"an assertion without a type": {
-			"promptfooconfig.yaml": head + "tests: [{$ref: '#/a'}]\na: {vars: {x: 1}, assert: [{$ref: '#/a'}]}\n",
-		},
+		"#/b is a reference itself":   {"promptfooconfig.yaml": head + "tests: [{$ref: '#/b'}]\na: {$ref: '#/b'}\nb: {$ref: '#/a'}\n"},
+		"an assertion without a type": {"promptfooconfig.yaml": head + "tests: [{$ref: '#/a'}]\na: {vars: {x: 1}, assert: [{$ref: '#/a'}]}\n"},
 		"a.yaml names itself, or a file that names it": {
 			"promptfooconfig.yaml": head + "tests: file://a.yaml\n", "a.yaml": "- file://b.yaml\n", "b.yaml": "- file://a.yaml\n",
 		},

@@ -162,7 +162,5 @@ tests: [{vars: {q: x}, assert: [{$ref: '#/assertionTemplates/a~1b'}, {$ref: 'oth
 	expect.Same(t, "problems", w.problems, "")
 	expect.Contains(t, "suite", w.suite, "- contains: x\n")
 	expect.Contains(t, "report", w.report(), "`tests[0].assert[0].$ref` (line 4): imported: filled in")
-	expect.Contains(
-		t, "report", w.report(), "`tests[0].assert[1].$ref` (line 4): not expressible: references within the configuration alone",
-	)
+	expect.Contains(t, "report", w.report(), "`tests[0].assert[1].$ref` (line 4): not expressible: references within the configuration alone")
 }

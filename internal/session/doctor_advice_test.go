@@ -129,9 +129,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	dir, file := suiteFor(t, "", "svc-pro")
-	found := examine(t, doctorOf(dir, file), map[string]string{
-		"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": goodKey,
-	})
+	found := examine(t, doctorOf(dir, file), map[string]string{"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": goodKey})
 	if found.Exit != eval.CodeOK || found.the("models", OK) == nil {
 		t.Errorf("exit %d with %+v, want the model to be there", found.Exit, found.Checks)
 	}
@@ -146,9 +144,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 func TestModelsOfSuitesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	dir, file := suiteFor(t, "", "svc-prro")
-	found := examine(t, doctorOf(dir, file), map[string]string{
-		"EVALRUN_BASE_URL": serve(t, plainly), "EVALRUN_API_KEY": goodKey,
-	})
+	found := examine(t, doctorOf(dir, file), map[string]string{"EVALRUN_BASE_URL": serve(t, plainly), "EVALRUN_API_KEY": goodKey})
 	c := found.the("models", Problem)
 	if c == nil || found.Exit != eval.CodeBadInput || !strings.Contains(c.Text, "svc-prro") || !strings.Contains(c.Text, "svc-pro`") {
 		t.Errorf("exit %d with %+v, want svc-prro to be missing, and svc-pro as the hint", found.Exit, found.Checks)
@@ -202,9 +198,7 @@ func TestBadInputIsTheExitOfSeveralProblems(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	dir, _ := suiteFor(t, "", "svc-pro")
-	found := examine(t, doctorOf(dir, "gone.yaml"), map[string]string{
-		"EVALRUN_BASE_URL": closed.URL, "EVALRUN_API_KEY": goodKey,
-	})
+	found := examine(t, doctorOf(dir, "gone.yaml"), map[string]string{"EVALRUN_BASE_URL": closed.URL, "EVALRUN_API_KEY": goodKey})
 	if found.the("suites", Problem) == nil || found.the("service", Problem) == nil || found.Exit != eval.CodeBadInput {
 		t.Errorf("exit %d with %+v, want both problems and exit %d", found.Exit, found.Checks, eval.CodeBadInput)
 	}

@@ -168,9 +168,7 @@ func TestForecastFollowsTheRates(t *testing.T) {
 		"both": {
 			limits: suite.Limits{RequestsPerMinute: 1, TokensPerMinute: 20_000}, counts: 14, least: minutes(25), most: minutes(25),
 		},
-		"always counted": {
-			limits: suite.Limits{CountTokens: suite.CountAlways, RequestsPerMinute: 60}, counts: 2, least: 13 * time.Second,
-		},
+		"always counted": {limits: suite.Limits{CountTokens: suite.CountAlways, RequestsPerMinute: 60}, counts: 2, least: 13 * time.Second},
 	} {
 		f := forecastOf(t, twoArms, test.limits, nil)
 		if f.CountCalls != test.counts || f.MaxAttempts != 5*(12+test.counts) {

@@ -197,12 +197,7 @@ func TestAStatusSaysWhyTheServiceIsOutOfReach(t *testing.T) {
 	status, problem, err := NewLoginStatus(context.Background(), j, func(*Job) (*Session, error) { return nil, down })
 	expect.OK(t, err)
 	expect.Same(t, "the problem is the one of connecting", errors.Is(problem, down), true)
-	expect.Same(
-		t,
-		"status",
-		[]any{status.Service, status.Problem, status.ClientID},
-		[]any{"https://service.example", "it is down", "client"},
-	)
+	expect.Same(t, "status", []any{status.Service, status.Problem, status.ClientID}, []any{"https://service.example", "it is down", "client"})
 }
 
 // What a login lacks is bad input before a browser opens.

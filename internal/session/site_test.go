@@ -42,9 +42,7 @@ func newSite(t *testing.T) *site {
 	server := httptest.NewServer(s.service)
 	t.Cleanup(server.Close)
 	// With a shared key the runs are the user's own, and no key of this machine is read or made.
-	s.env = map[string]string{
-		"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": siteKey, "EVALRUN_TRUST_KEY": "0123456789abcdef",
-	}
+	s.env = map[string]string{"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": siteKey, "EVALRUN_TRUST_KEY": "0123456789abcdef"}
 	return s
 }
 

@@ -33,9 +33,7 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 		for _, arm := range run.Plan.Arms {
 			for repeat := range 1 + random.IntN(3) {
 				r := &eval.Result{
-					Trial: eval.Trial{
-						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), Arm: arm, Repeat: repeat + 1,
-					},
+					Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), Arm: arm, Repeat: repeat + 1},
 					Ending: testrun.Ending(outcomes[random.IntN(len(outcomes))]),
 				}
 				if isolated {

@@ -19,9 +19,7 @@ import (
 )
 
 func numbers(c *storedSums) string {
-	return fmt.Sprintf(
-		"%d %q %v %g %v %d %v", c.place, c.caseName, c.Counts, c.LatencyMs, c.Tokens, c.Metered, c.metrics,
-	)
+	return fmt.Sprintf("%d %q %v %g %v %d %v", c.place, c.caseName, c.Counts, c.LatencyMs, c.Tokens, c.Metered, c.metrics)
 }
 
 func TestCellsComeBack(t *testing.T) {
