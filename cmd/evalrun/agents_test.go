@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -73,10 +74,19 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.account.Foreign++
 	}
 	answer := httptest.NewRecorder()
-	s.Handler.ServeHTTP(answer, r)
+	sent := r.Clone(r.Context())
+	sent.URL.Path = strings.TrimPrefix(r.URL.Path, "/packed")
+	s.Handler.ServeHTTP(answer, sent)
 	s.account.add(answer.Body.Bytes())
 	for name, values := range answer.Header() {
 		w.Header()[name] = values
+	}
+	if strings.HasPrefix(r.URL.Path, "/packed") { // whatever the request accepts
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		_, _ = packed.Write(answer.Body.Bytes())
+		_ = packed.Close()
+		return
 	}
 	w.WriteHeader(answer.Code)
 	for line := range bytes.Lines(answer.Body.Bytes()) { // as a stream comes

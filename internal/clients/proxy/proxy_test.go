@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -318,19 +319,42 @@ func TestStreamsPassAsTheyCome(t *testing.T) {
 	}
 }
 
-// A key that a service sends back is not in the record of the program's calls.
+// A key that a service sends back is not in the record of the program's calls, and the program's next request, which repeats it, is
+// recorded as a replay will send it.
 func TestKeysAreMaskedInTheRecord(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
+	list := func(a, b, c, d, e string) string {
+		return `[{"candidates":[{"index":0,"text":"` + a + `"},{"index":1,"text":"` + b + `"}]},` + "\n" +
+			`{"candidates":[{"index":0,"text":"` + c + `"},{"index":1,"text":"` + d + `"}]},` +
+			`{"candidates":[{"text":"` + e + `","index":1}]}]`
+	}
+	events := func(a, b string) string {
+		event := "event: a\r\ndata: {\"delta\": {\"text\": \"%s\"}}\r\n\r\n"
+		return fmt.Sprintf(event+event, a, b)
+	}
+	for _, one := range []struct {
+		status     int
+		said, want string
+	}{
+		{http.StatusOK, `{"error":{"message":"not the key ` + key + `"},"choices":[]}`, `{"error":{"message":"not the key [key]"},"choices":[]}`},
+		{http.StatusUnauthorized, `{"error":{"message":"not ` + key + `"},"choices":[]}`, `{"error":{"message":"not [key]"},"choices":[]}`},
+		{http.StatusOK, `{"choices":[{"message":{"content":"\u0063` + key[1:] + `"}}]}`, `{"choices":[{"message":{"content":"[key]"}}]}`},
+		{http.StatusOK, list("My "+key[:5], key[:7], key[5:]+"!", key[7:9], key[9:]), list("My [key]", "[key]", "!", "", "")},
+		{http.StatusOK, events("It is "+key[:9], key[9:]+`\u00e4`), events("It is [key]", "ä")},
+	} {
 		p, _ := proxied(t, eval.OpenAI, func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, `{"error":{"message":"not the key `+key+`"},"choices":[]}`)
+			w.WriteHeader(one.status)
+			_, _ = io.WriteString(w, one.said)
 		})
 		trial, env := openWith(p, proxy.Config{ID: "t", Services: []string{"s"}, Keep: true})
-		_, _ = post(t, env["OPENAI_BASE_URL"]+"/chat/completions", env["OPENAI_API_KEY"], `{"model":"m"}`)
+		_, said := post(t, env["OPENAI_BASE_URL"]+"/chat/completions", env["OPENAI_API_KEY"], `{"said":"`+key+`"}`)
+		if one.status == http.StatusOK {
+			expect.Same(t, "what the program gets", string(said), one.said)
+		}
 		trial.Close()
-		for _, one := range trial.Exchanges() {
-			expect.Same(t, "the reply", string(one.Reply), `{"error":{"message":"not the key [key]"},"choices":[]}`)
+		for _, kept := range trial.Exchanges() {
+			expect.Same(t, "the request", string(kept.Request), `{"said":"[key]"}`)
+			expect.Same(t, "the reply", string(kept.Reply), one.want)
 		}
 		expect.Same(t, "exchanges", len(trial.Exchanges()), 1)
 	}

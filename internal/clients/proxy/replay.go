@@ -29,23 +29,31 @@ func (t *Trial) keep(x *exchange) *eval.ModelExchange {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := &eval.ModelExchange{Service: x.to.Name, Method: x.r.Method, Path: x.in.path, Request: x.body}
+	one := &eval.ModelExchange{Service: x.to.Name, Method: x.r.Method, Path: x.in.path}
 	t.kept = append(t.kept, one)
 	return one
 }
 
-// fill takes down the reply that the program has got, without the key, should the service have sent it back.
+// fill takes down the request and the reply that the program has got, without the key, should the service have sent it back. A reply
+// that is still encoded, which the service was not asked for, may hide the key.
 func (x *exchange) fill(to *eval.ModelExchange) {
+	header := x.header
+	if x.refused != nil {
+		header = x.refused.Header
+	}
+	if encoding := header.Get("Content-Encoding"); to == nil || x.cut && x.failed != nil || encoding != "" && encoding != "identity" {
+		return
+	}
+	hidden := &wire.Secrets{}
+	if x.to.Line != nil { // where there is a service
+		hidden = x.to.Line.Secrets()
+	}
+	to.Request = hidden.OutOfPassed(string(x.body)) // which may repeat earlier replies
 	switch {
-	case to == nil || x.cut && x.failed != nil:
 	case x.refused != nil:
-		to.Type, to.Reply, to.Status = x.refused.Header.Get("Content-Type"), x.said, x.refused.StatusCode
+		to.Type, to.Reply, to.Status = header.Get("Content-Type"), x.said, x.refused.StatusCode
 	case x.passing && x.came.Len() <= wire.MaxResponseBytes:
-		reply := x.came.String()
-		if x.to.Line != nil { // where there is a service
-			reply = x.to.Line.Secrets().OutOfText(reply)
-		}
-		to.Type, to.Reply, to.Status = x.header.Get("Content-Type"), []byte(reply), x.status
+		to.Type, to.Reply, to.Status = header.Get("Content-Type"), hidden.OutOfPassed(x.came.String()), x.status
 	}
 }
 
