@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -105,7 +106,7 @@ func (r *Ranking) Points() string {
 
 // unshown says that the cases cannot show what is of the margin, and how many could.
 func (r *Ranking) unshown(what string, needed int) string {
-	text := fmt.Sprintf("%d cases cannot show that %s is within %s", r.Units, what, r.Points())
+	text := fmt.Sprintf("%s cannot show that %s is within %s", diag.Count(r.Units, "case"), what, r.Points())
 	return text + r.could(needed)
 }
 

@@ -134,7 +134,7 @@ func fixtureRuns() []fixtureRun {
 		}, "PASS"},
 		{"-test.run=TestCompared/compared/france", 0, 1, nil, "FAIL"},
 		{"-test.run=TestBudget -test.v", 1, 1, []string{
-			"the run is incomplete: 1 of 6 trials ran: the budget of 1 calls is spent",
+			"the run is incomplete: 1 of 6 trials ran: the budget of 1 call is spent",
 		}, "FAIL: TestBudget/outcomes/"},
 		{"-test.run=TestModel -test.v", 1, 0, []string{
 			"model.yaml:3:30: the service has no model", "did you mean", "not run: unknown says why",

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
@@ -301,7 +301,8 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	}
 	f.complete = result != nil && result.End != nil && result.End.Completed()
 	if n := f.coordinator.late.Load(); n > 0 {
-		f.cfg.Notice(fmt.Sprintf("%d calls were repeated, since the workers that made them are gone", n))
+		were := map[bool]string{true: " was", false: " were"}[n == 1]
+		f.cfg.Notice(diag.Count(int(n), "call") + were + " repeated, since the workers that made them are gone")
 	}
 	return result, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/flow"
@@ -150,7 +151,7 @@ func (w *Worker) meet(ctx context.Context, dir string) error {
 	}
 	w.away = false
 	w.hear()
-	w.say(fmt.Sprintf("at work, %d calls at once", w.config.Places))
+	w.say("at work, " + diag.Count(w.config.Places, "call") + " at once")
 	return nil
 }
 

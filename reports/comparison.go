@@ -207,7 +207,7 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 	single := slices.ContainsFunc(flips, func(f compare.Flip) bool { return f.SingleSample })
 	for i, f := range flips {
 		if i == maxFlips {
-			t.line("  and %d more cases whose outcome changed", len(flips)-i)
+			t.line("  and %s whose outcome changed", diag.Count(len(flips)-i, "more case"))
 			break
 		}
 		word, tone, note := "newly passing", text.Good, flipNote(&f)

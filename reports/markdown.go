@@ -112,9 +112,9 @@ func (m *markdown) head(links []Link) error {
 	if quarantined > 0 {
 		note = fmt.Sprintf(" (%d in quarantine)", quarantined)
 	}
-	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
+	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %s.\n\n",
 		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"),
-		c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
+		c.Pass, c.Fail, c.Error, c.Skip, diag.Count(d.Summary.Tokens.Total, "token"))
 	for _, tag := range overview.FailingTags(d) {
 		m.add("%s\n\n", codeOf(tag.String(), maxMdReason))
 	}

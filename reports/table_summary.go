@@ -100,7 +100,7 @@ func (t *table) race(r *overview.RaceResult) {
 // closing shows the cost of the run, how steady its cases are, and its targets.
 func (t *table) closing() {
 	t.saved()
-	used := fmt.Sprintf("%d tokens", t.d.Summary.Tokens.Total)
+	used := diag.Count(t.d.Summary.Tokens.Total, "token")
 	if took := t.took(); took != "" {
 		used += " in " + took
 	}
@@ -108,7 +108,7 @@ func (t *table) closing() {
 	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
 		if s := t.d.End.Spent; t.d.Run.RescoredFrom != "" {
-			t.line("rescored with %s, %d tokens", diag.Count(s.Attempts, "call"), s.Tokens)
+			t.line("rescored with %s, %s", diag.Count(s.Attempts, "call"), diag.Count(s.Tokens, "token"))
 		}
 		t.budget(t.d.End.Spent)
 	}
@@ -150,10 +150,10 @@ func (t *table) budget(s *eval.Spent) {
 		t.line("cost: %s %s", text.Money(s.Money), diag.CleanLine(s.Currency))
 	}
 	if s.BudgetCalls > 0 {
-		t.line("budget: %d of %d calls", s.Attempts, s.BudgetCalls)
+		t.line("budget: %d of %s", s.Attempts, diag.Count(s.BudgetCalls, "call"))
 	}
 	if s.BudgetTokens > 0 {
-		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, t.tokensNote(s)))
+		t.wrapped("", fmt.Sprintf("budget: %d of %s%s", s.Tokens, diag.Count(s.BudgetTokens, "token"), t.tokensNote(s)))
 	}
 }
 
@@ -182,7 +182,7 @@ func (t *screen) judging() {
 	if j == nil {
 		return
 	}
-	t.line("judging: %s, %d tokens in addition", diag.Count(j.Attempts, "call"), j.Tokens.Total)
+	t.line("judging: %s, %s in addition", diag.Count(j.Attempts, "call"), diag.Count(j.Tokens.Total, "token"))
 	for _, a := range j.Agreement {
 		line := fmt.Sprintf(
 			"%s on %s: %d replies of the judge %s to each of %s agree on %s", a.Scorer, a.Arm, a.Repeats, a.Judge,

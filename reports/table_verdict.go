@@ -25,8 +25,8 @@ func (t *table) notices() {
 	}
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf(
-			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
-			t.d.Run.Plan.Trials, shard.Trials,
+			"shard %d of %d: %d of %s; the gate is applied when all are merged", shard.Index, shard.Of,
+			t.d.Run.Plan.Trials, diag.Count(shard.Trials, "trial"),
 		))
 	}
 	for _, line := range overview.Damage(t.d) {

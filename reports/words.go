@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
@@ -283,7 +284,7 @@ func shorten(s string, n int) string {
 		return s
 	}
 	runes := []rune(s)
-	return fmt.Sprintf("%s\n... %d more characters", string(runes[:n]), len(runes)-n)
+	return string(runes[:n]) + "\n... " + diag.Count(len(runes)-n, "more character")
 }
 
 // appOf describes the application of an arm's target, "" for a model.

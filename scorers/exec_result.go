@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -190,7 +191,7 @@ func (r *testReport) add(dec *xml.Decoder, begin xml.StartElement) error {
 }
 
 func (r *testReport) finding(clean func(string) string) Finding {
-	reason := fmt.Sprintf("%d of %d tests pass", r.passed, r.ran)
+	reason := fmt.Sprintf("%d of %s pass", r.passed, diag.Count(r.ran, "test"))
 	if len(r.failures) > 0 {
 		reason += "\n" + strings.Join(r.failures, "\n")
 	}

@@ -143,7 +143,7 @@ func (c *listScorer) compare(items []string) (places []int, missing, others []st
 }
 
 func (c *listScorer) reason(present, inOrder int, missing []string) string {
-	reason := fmt.Sprintf("the answer lists %d of %d items", present, len(c.items))
+	reason := fmt.Sprintf("the answer lists %d of %s", present, diag.Count(len(c.items), "item"))
 	if inOrder < present {
 		reason += fmt.Sprintf(", %d of them in the order given", inOrder)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -92,16 +93,9 @@ func (r overlapTarget) tooLong(got string) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Unscored(
-		"an answer of %d bytes is too long to compare with %s; at most %d bytes", len(got), plural(len(r.refs), "reference"),
+		"an answer of %d bytes is too long to compare with %s; at most %d bytes", len(got), diag.Count(len(r.refs), "reference"),
 		maxCompared/len(r.refs),
 	), true
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // each compares the answer with every reference; the best value counts.

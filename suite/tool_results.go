@@ -101,7 +101,7 @@ func (t *toolReader) checkSteps(m yaml.Map, r *ToolResults) {
 	}
 	at.Errorf(
 		"each turn of the user takes a step, and each answer to calls another",
-		"the live chat has %d turns, and `maxSteps` allows %d calls of the model", turns, r.MaxSteps,
+		"the live chat has %d turns, and `maxSteps` allows %s of the model", turns, diag.Count(r.MaxSteps, "call"),
 	)
 }
 

@@ -119,8 +119,8 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 		writeSuiteOutlook(p, g, margin)
 		return
 	}
-	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: %s%d independent cases, %d calls, up to %s",
-		g.Suite, g.Arm, margin, g.Units, g.Calls, unlimited(g.Tokens))))
+	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: %s%s, %s, up to %s",
+		g.Suite, g.Arm, margin, diag.Count(g.Units, "independent case"), diag.Count(g.Calls, "call"), unlimited(g.Tokens))))
 	if g.Units < g.Reach {
 		p.Printf("  it takes %d cases if not one of them flips; with fewer it holds only if some get better\n", g.Reach)
 	}
@@ -145,8 +145,8 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 
 // writeSuiteOutlook writes what the repeats of a suite's own cases can show.
 func writeSuiteOutlook(p *term.Printer, g *session.GateOutlook, margin string) {
-	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s, about these %s: %s%s on both sides, %d calls, up to %s",
-		g.Suite, g.Arm, diag.Count(g.Units, "case"), margin, diag.Count(g.Repeats, "repeat"), g.Calls, unlimited(g.Tokens))))
+	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s, about these %s: %s%s on both sides, %s, up to %s",
+		g.Suite, g.Arm, diag.Count(g.Units, "case"), margin, diag.Count(g.Repeats, "repeat"), diag.Count(g.Calls, "call"), unlimited(g.Tokens))))
 	p.Printf("  %s need %s if not one answer flips\n", diag.Count(g.Units, "case"), diag.Count(g.Reach, "repeat"))
 	for _, row := range g.Rows {
 		needed := "more repeats are needed than a plan can say"
@@ -410,5 +410,5 @@ func unlimited(n int) string {
 	if n == 0 {
 		return "an unknown number of tokens"
 	}
-	return fmt.Sprintf("%d tokens", n)
+	return diag.Count(n, "token")
 }

@@ -88,7 +88,7 @@ const enoughPower = 0.8
 
 func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	p.Printf("%s\n", diag.CleanLine(
-		fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin),
+		fmt.Sprintf("%s on %s: %d comparisons of %s with themselves, margin %g", t.Suite, t.Arm, t.Draws, diag.Count(t.Units, "case"), t.Margin),
 	))
 	if t.Repeats > 0 {
 		p.Printf("  about these %d cases, with pairs of repeats: %d of each case\n", t.Units, t.Repeats)

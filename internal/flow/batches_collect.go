@@ -84,7 +84,8 @@ func (b *Batches) ask(ctx context.Context, in *incoming) error {
 		return nil
 	}
 	if state.Phase != wire.BatchEnded {
-		said := fmt.Sprintf("the batch %s is not over (%s): %d of %d calls are done", in.ID, state.Status, state.Done, len(in.Items))
+		said := fmt.Sprintf("the batch %s is not over (%s): %d of %s done", in.ID, state.Status, state.Done,
+			diag.Count(len(in.Items), "call"))
 		if said != in.said {
 			b.cfg.Notice(said)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -41,14 +42,14 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 		switch {
 		case of == 0: // the arm is newer
 		case 2*arm.Cases.Paired < of:
-			found.Why = fmt.Sprintf("%d of %d cases remain since %s", arm.Cases.Paired, of, rule.Past.Since)
+			found.Why = fmt.Sprintf("%d of %s remain since %s", arm.Cases.Paired, diag.Count(of, "case"), rule.Past.Since)
 			r.verdict(found, eval.Inconclusive, eval.OnFail)
 		default:
 			found.Why = fmt.Sprintf("since %s, margin %g", rule.Past.Since, rule.Total.Margin)
 			for i := range arm.Metrics {
 				if m := &arm.Metrics[i]; m.Name == eval.MetricPass {
-					found.Why = fmt.Sprintf("pass %+.3f since %s over %d of %d cases, margin %g", m.Estimate, rule.Past.Since, arm.Cases.Paired, of,
-						rule.Total.Margin)
+					found.Why = fmt.Sprintf("pass %+.3f since %s over %d of %s, margin %g", m.Estimate, rule.Past.Since, arm.Cases.Paired,
+						diag.Count(of, "case"), rule.Total.Margin)
 				}
 			}
 			r.verdict(found, arm.Verdict, rule.OnInconclusive)

@@ -165,7 +165,8 @@ func stopWords(a *compare.ArmComparison, unused int) string {
 	case stop == nil:
 		return ""
 	case a.Estimand == eval.OfSuite:
-		return fmt.Sprintf("the verdict was known after %d of %d rounds; the others did not run, or are not used", stop.Units, stop.Of)
+		return fmt.Sprintf("the verdict was known after %d of %s; the others did not run, or are not used", stop.Units,
+			diag.Count(stop.Of, "round"))
 	}
 	what := "the verdict was known"
 	if stop.Verdict == eval.Inconclusive {
@@ -206,7 +207,7 @@ func metricWords(m *compare.MetricComparison) string {
 	}
 	switch {
 	case m.Pairs > 0:
-		parts = append(parts, fmt.Sprintf("%d pairs of repeats: %d better, %d worse", m.Pairs, m.PairsBetter, m.PairsWorse))
+		parts = append(parts, fmt.Sprintf("%s of repeats: %d better, %d worse", diag.Count(m.Pairs, "pair"), m.PairsBetter, m.PairsWorse))
 	case m.Gated && m.N > 0 && !eval.IsRatio(m.Name):
 		parts = append(parts, fmt.Sprintf("%d got worse, %d better", m.Regressed, m.Gained))
 	}

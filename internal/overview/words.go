@@ -60,9 +60,9 @@ func Progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {
 	case d.Running:
-		return fmt.Sprintf("the run is still in progress: %d of %d trials so far", has, planned)
+		return fmt.Sprintf("the run is still in progress: %d of %s so far", has, diag.Count(planned, "trial"))
 	case d.End == nil:
-		return fmt.Sprintf("the run was killed: it has %d of %d trials", has, planned)
+		return fmt.Sprintf("the run was killed: it has %d of %s", has, diag.Count(planned, "trial"))
 	case d.End.Reason != eval.EndCompleted:
 		return incomplete(d.End)
 	}

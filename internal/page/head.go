@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
@@ -99,7 +100,7 @@ func (h *head) plain() string {
 	if h.Gate != nil {
 		end = fmt.Sprintf("exit %d", h.Gate.Exit)
 	}
-	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; %s.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, end)
+	counts := fmt.Sprintf("%s: %d pass, %d fail, %d error, %d skip; %s.", diag.Count(c.Trials, "trial"), c.Pass, c.Fail, c.Error, c.Skip, end)
 	return strings.Join(append(h.Notices, counts), " ")
 }
 
@@ -145,7 +146,7 @@ func progress(d *journal.Document) string {
 		return text.Sentence(line) + "."
 	}
 	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
-		return fmt.Sprintf("Incomplete: %d of %d trials.", has, planned)
+		return fmt.Sprintf("Incomplete: %d of %s.", has, diag.Count(planned, "trial"))
 	}
 	return ""
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/evalrun/evalrun/diag"
 )
 
 // Amount is a cost.
@@ -50,10 +52,10 @@ func (b *Budget) Refusal(cost Amount) string {
 	switch {
 	case most.Calls > 0 && cost.Calls > 0 && b.Granted.Calls+cost.Calls > most.Calls && cost.Tokens == 0,
 		most.Calls > 0 && cost.Calls > 0 && b.Settled.Calls+cost.Calls > most.Calls:
-		return fmt.Sprintf("the budget of %d calls is spent", most.Calls)
+		return fmt.Sprintf("the budget of %s is spent", diag.Count(most.Calls, "call"))
 	case most.Tokens > 0 && cost.Tokens > 0 && b.Settled.Tokens+cost.Tokens > most.Tokens:
-		return fmt.Sprintf("the budget of %d tokens is spent: %d are left, and the call may cost %d",
-			most.Tokens, max(0, most.Tokens-b.Settled.Tokens), cost.Tokens)
+		return fmt.Sprintf("the budget of %s is spent: %d are left, and the call may cost %d",
+			diag.Count(most.Tokens, "token"), max(0, most.Tokens-b.Settled.Tokens), cost.Tokens)
 	case most.Money > 0 && cost.Money > 0 && b.Settled.Money+cost.Money > most.Money+Dust:
 		what := strconv.FormatFloat(most.Money, 'f', -1, 64)
 		if b.Currency != "" {

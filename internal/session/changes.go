@@ -59,7 +59,7 @@ func changes(p *suite.Program, workspace string) string {
 		out.WriteString(one)
 	}
 	if more > 0 {
-		fmt.Fprintf(&out, "[%d more files changed]\n", more)
+		fmt.Fprintf(&out, "[%s changed]\n", diag.Count(more, "more file"))
 	}
 	return wire.OfVariables(p.Env).OutOfText(out.String())
 }

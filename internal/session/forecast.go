@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/gate"
@@ -421,10 +422,10 @@ func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCa
 func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
-		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
+		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %s is too small for %d", diag.Count(l.BudgetCalls, "call"), f.calls()))
 	} else if most := f.calls() + f.JudgeCalls + f.MostGenerateCalls - f.GenerateCalls + steps; l.BudgetCalls > 0 && most > l.BudgetCalls {
 		f.Problems = append(
-			f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most),
+			f.Problems, fmt.Sprintf("the budget of %s may be too small: up to %d are possible", diag.Count(l.BudgetCalls, "call"), most),
 		)
 	}
 	money := f.MostCost
@@ -448,7 +449,7 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(
 			f.Problems,
-			fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens),
+			fmt.Sprintf("the budget of %s may be too small: up to %d are possible", diag.Count(l.BudgetTokens, "token"), tokens),
 		)
 	}
 }

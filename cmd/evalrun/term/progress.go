@@ -166,7 +166,7 @@ func (p *ProgressBar) Finish() {
 func (p *ProgressBar) line() string {
 	parts := []string{
 		fmt.Sprintf(
-			"%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail,
+			"%d of %s: %d pass, %d fail, %d error, %d skip", p.counts.Total(), diag.Count(p.total, "trial"), p.counts.Pass, p.counts.Fail,
 			p.counts.Error, p.counts.Skip,
 		),
 		p.cost(),
@@ -184,7 +184,7 @@ func (p *ProgressBar) line() string {
 }
 
 func (p *ProgressBar) cost() string {
-	cost := fmt.Sprintf("%d tokens", p.spent.Tokens)
+	cost := diag.Count(p.spent.Tokens, "token")
 	if p.spent.Currency != "" {
 		cost += ", " + text.Money(p.spent.Money) + " " + p.spent.Currency
 	}
