@@ -142,10 +142,7 @@ func TestHeadlinesSayWhatHappened(t *testing.T) {
 			of(flipped(60, 0, 3)),
 			[]eval.MetricMargin{passMargin(0.05)},
 		},
-		{
-			"INVALID: 5.0 % of the trials of the run are errors, more than 1 %", errors(),
-			[]eval.MetricMargin{passMargin(0.05)},
-		},
+		{"INVALID: 5.0 % of the trials of the run are errors, more than 1 %", errors(), []eval.MetricMargin{passMargin(0.05)}},
 		{"INVALID: no case has this metric on both sides", of(flipped(60, 0, 0)), []eval.MetricMargin{closeness}},
 		{"NO VERDICT without a margin: 7 of 30 cases got worse, 1 better (97 % to 77 %)", of(flipped(30, 1, 7)), nil},
 		{

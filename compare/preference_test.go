@@ -124,10 +124,7 @@ func TestPreferenceCountsAddUpOverArms(t *testing.T) {
 	other.AddUnjudged("no ruling")
 	total.Join(&arm)
 	total.Join(&other)
-	want := PairCounts{
-		Pairs: 7, Wins: 2, Losses: 1,
-		Ties: 1, Unjudged: 3, Why: []PairProblem{{"no text", 2}, {"no ruling", 1}},
-	}
+	want := PairCounts{Pairs: 7, Wins: 2, Losses: 1, Ties: 1, Unjudged: 3, Why: []PairProblem{{"no text", 2}, {"no ruling", 1}}}
 	if !reflect.DeepEqual(total, want) {
 		t.Errorf("got %+v, want %+v", total, want)
 	}

@@ -31,15 +31,14 @@ func blanks() []string {
 func easy() []string {
 	return []string{
 		`- regex: '.'`, `- regex: '(?s)^.*$'`, `- regex: '\s'`, `- regex: '^$'`, `- length: {min: 1}`, `- length: {max: 5}`,
-		`- length: {lines: 1}`,
-		`- {length: {characters: 0}, trim: true}`, `- {levenshtein: {to: a}, threshold: 0}`, `- levenshtein: {to: a, max: 9}`,
-		`- {equals: " ", trim: true}`, `- equals: [" ", "\u200b", "\u3164"]`, `- contains: " "`, `- contains: "\u200b"`, `- endsWith: "\n"`,
-		`- startsWith: "\ufeff"`, `- exactMatch: the`, `- tokenF1: {to: The, min: 0}`, `- {rouge: {to: a}, threshold: 0}`,
-		`- {bleu: {to: a}, threshold: 0}`,
-		`- {chrf: {to: a}, threshold: 0}`, `- {gleu: {to: a}, threshold: 0}`, `- {jaroWinkler: {to: a}, threshold: 0}`, `- refusal: false`,
-		`- refusal: true`, `- choice: A`, `- number: 0`, `- list: {items: [a], recall: 0.1}`, `- json: valid`, `- jsonSchema: {schema: {}}`,
-		`- xml: wellFormed`, `- expr: len(answer) >= 0`, `- {similar: {to: x}, threshold: 0}`, `- {judge: {rubric: x}, threshold: 0}`,
-		`- {snapshot: true}`, `- {contains: " ", select: {regex: '(?s).*'}}`,
+		`- length: {lines: 1}`, `- {length: {characters: 0}, trim: true}`, `- {levenshtein: {to: a}, threshold: 0}`,
+		`- levenshtein: {to: a, max: 9}`, `- {equals: " ", trim: true}`, `- equals: [" ", "\u200b", "\u3164"]`, `- contains: " "`,
+		`- contains: "\u200b"`, `- endsWith: "\n"`, `- startsWith: "\ufeff"`, `- exactMatch: the`, `- tokenF1: {to: The, min: 0}`,
+		`- {rouge: {to: a}, threshold: 0}`, `- {bleu: {to: a}, threshold: 0}`, `- {chrf: {to: a}, threshold: 0}`,
+		`- {gleu: {to: a}, threshold: 0}`, `- {jaroWinkler: {to: a}, threshold: 0}`, `- refusal: false`, `- refusal: true`, `- choice: A`,
+		`- number: 0`, `- list: {items: [a], recall: 0.1}`, `- json: valid`, `- jsonSchema: {schema: {}}`, `- xml: wellFormed`,
+		`- expr: len(answer) >= 0`, `- {similar: {to: x}, threshold: 0}`, `- {judge: {rubric: x}, threshold: 0}`, `- {snapshot: true}`,
+		`- {contains: " ", select: {regex: '(?s).*'}}`,
 	}
 }
 

@@ -29,15 +29,13 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 	value := map[string]any{"n": 979_000_000.0, "big": big, "list": list}
 	for _, source := range []string{
 		`"x" * .n`, `.n * "x"`, `. as $a | ("x" * $a.n)?`, `("x" * .n)? // "small"`, `reduce range(40) as $i ("x"; . + .)`,
-		`reduce range(40) as $i ([1]; . + .) | length`,
-		`.list | add | length`, `.list | join("") | length`, `.list | tojson | length`, `"\(.list)" | length`,
-		`.list | @json | length`, `[.list, .list] | flatten | tojson | length`,
-		`null | .[90000000] = 1 | length`, `null | setpath([90000000]; 1) | length`, `null | .[90000000] |= 1 | length`,
-		`null | .[90000000] += 1 | length`,
+		`reduce range(40) as $i ([1]; . + .) | length`, `.list | add | length`, `.list | join("") | length`, `.list | tojson | length`,
+		`"\(.list)" | length`, `.list | @json | length`, `[.list, .list] | flatten | tojson | length`, `null | .[90000000] = 1 | length`,
+		`null | setpath([90000000]; 1) | length`, `null | .[90000000] |= 1 | length`, `null | .[90000000] += 1 | length`,
 		`def f: . * .n; {n: 1e9} as $m | "x" * $m.n`, `[range(900) | . as $i | ("y" * 1000000)] | length`,
 		`[.list[] | ascii_downcase] | length`, `.list |= map(. + "x") | .list | length`,
-		`"a" as $x | [limit(3000; repeat($x * 1000000))] | length`, `{a: ("x" * .n)} | .a | length`,
-		`if .n > 1 then "x" * .n else . end`, `try ("x" * .n) catch "caught"`, `label $out | ("x" * .n) | break $out`,
+		`"a" as $x | [limit(3000; repeat($x * 1000000))] | length`, `{a: ("x" * .n)} | .a | length`, `if .n > 1 then "x" * .n else . end`,
+		`try ("x" * .n) catch "caught"`, `label $out | ("x" * .n) | break $out`,
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

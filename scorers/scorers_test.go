@@ -225,11 +225,10 @@ func TestCombinedValuesAreLeastOrLargest(t *testing.T) {
 func TestEmptyArgumentsAreProblems(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{
-		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`, `- finishReason: ""`,
-		`- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`, `- blocked: 5`,
-		`- contains: ""`,
-		`- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`, `- {contains: x, normalize: ""}`,
-		`- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
+		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`,
+		`- finishReason: ""`, `- blocked: {reason: ""}`, `- blocked: {reason: []}`, `- blocked: []`, `- blocked: NO`, `- blocked: YES`,
+		`- blocked: 5`, `- contains: ""`, `- {levenshtein: {to: x, max: 1}, threshold: 0.5}`, `- length: {max: 5, characters: {max: 500}}`,
+		`- {contains: x, normalize: ""}`, `- any: [{levenshtein: {to: x}}]`, `- equals: {{.x}}`,
 	} {
 		if _, diags := loaded(textOf(streamed, entry)); !diags.HasErrors() {
 			t.Errorf("%s is taken, want an error", entry)

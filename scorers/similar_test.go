@@ -40,8 +40,7 @@ func TestSimilarComparesVectorsWithTheReference(t *testing.T) {
 		reason string
 	}{
 		"- similar: {to: east, min: 0.7}": {
-			"north-east", math.Sqrt2 / 2, true,
-			`similarity 0.707 to "east", at least 0.7 is expected: "north-east"`,
+			"north-east", math.Sqrt2 / 2, true, `similarity 0.707 to "east", at least 0.7 is expected: "north-east"`,
 		},
 		"- similar: {to: east, min: 0.8}":                       {"north-east", math.Sqrt2 / 2, false, "similarity 0.707"},
 		"- similar: {to: [west, north], min: 0.5}":              {"north-east", math.Sqrt2 / 2, true, `to "north"`},

@@ -31,14 +31,10 @@ func TestWhatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 	for name, test := range map[string]struct{ text, want, hint string }{
 		"items of a list": {scorer("list: {items: " + many(1001, "x") + "}"), "1001 items; at most 1000", "split it into several scorers"},
 		"calls": {
-			scorer("toolCalls: {calls: " + many(1001, "{name: f}") + "}"),
-			"1001 calls; at most 1000", "split them into several scorers",
+			scorer("toolCalls: {calls: " + many(1001, "{name: f}") + "}"), "1001 calls; at most 1000", "split them into several scorers",
 		},
-		"paths": {scorer("xml: {required: " + many(101, "a/b") + "}"), "101 paths; at most 100", "split them into several scorers"},
-		"elements of paths": {
-			scorer("xml: {required: [" + strings.Repeat("a/", 600) + "a]}"),
-			"a path of more than 500 elements", "shorten it",
-		},
+		"paths":             {scorer("xml: {required: " + many(101, "a/b") + "}"), "101 paths; at most 100", "split them into several scorers"},
+		"elements of paths": {scorer("xml: {required: [" + strings.Repeat("a/", 600) + "a]}"), "a path of more than 500 elements", "shorten it"},
 		"references": {
 			scorer("bleu: {min: 0.5, to: [" + strings.Repeat("word ", 60_000) + "]}"),
 			"the references have 299999 bytes, `bleu` takes at most 262144", "shorten them",

@@ -30,10 +30,7 @@ cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{cont
 // conversation is what templates get.
 func conversation() *eval.Input {
 	return &eval.Input{
-		Vars: eval.Dict{
-			"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": eval.Array{"a", eval.Dict{"b": "c"}},
-			"m": eval.Dict{"k": "v"}, "d": "..",
-		},
+		Vars:   eval.Dict{"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": eval.Array{"a", eval.Dict{"b": "c"}}, "m": eval.Dict{"k": "v"}, "d": ".."},
 		System: "be brief", Trial: "t1", Attempt: 2,
 		Messages: []eval.Message{{Role: "user", Text: "first"}, {Role: "assistant", Text: "yes"}, {Role: "user", Text: "say \"{{.x}}\"\n\\"}},
 	}
@@ -206,8 +203,7 @@ func TestHTTPAddressEscapesVariables(t *testing.T) {
 func TestHTTPSecretsLeaveByHTTPSAlone(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
-		"EVALRUN_A": "a-secret", "EVALRUN_URL": "http://app.example/v1",
-		"EVALRUN_QUERY": "http://app.example/?k=a-secret",
+		"EVALRUN_A": "a-secret", "EVALRUN_URL": "http://app.example/v1", "EVALRUN_QUERY": "http://app.example/?k=a-secret",
 	}
 	opts := suite.Options{Getenv: func(name string) string { return values[name] }}
 	for block, want := range map[string]string{
@@ -350,8 +346,7 @@ func checkInserted(t *testing.T, sent *eval.HTTP, text string) {
 	quoted := ""
 	expect.OK(t, json.Unmarshal([]byte(body.L[0]), &quoted))
 	for where, got := range map[string]string{
-		"prompt": body.Q, "messages": body.M[0].Content, "variable": body.Mixed[1 : len(body.Mixed)-1],
-		"system": body.S, "json": quoted,
+		"prompt": body.Q, "messages": body.M[0].Content, "variable": body.Mixed[1 : len(body.Mixed)-1], "system": body.S, "json": quoted,
 	} {
 		expect.Same(t, where, got, text)
 	}

@@ -76,14 +76,12 @@ func TestRulesOfTheSpecificationAreEnforced(t *testing.T) {
 		"text to vision":   {vision, text("hello"), 400, "without an image"},
 		"image":            {vision, `{"contents":[{"parts":[` + image + `,{"text":"x"}]}]}`, 200, `"text":"x"`},
 		"camelCase": {
-			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"aGk="}},{"text":"x"}]}]}`,
-			200, `"text":"x"`,
+			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"aGk="}},{"text":"x"}]}]}`, 200, `"text":"x"`,
 		},
 		"image type": {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/gif","data":"aGk="}}]}]}`, 400, "image/gif"},
 		"base64":     {vision, `{"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"aG\nk="}}]}]}`, 400, "base64"},
 		"images": {
-			vision, `{"contents":[{"parts":[` + strings.TrimSuffix(strings.Repeat(image+",", 17), ",") + `]}]}`, 400,
-			"17 images",
+			vision, `{"contents":[{"parts":[` + strings.TrimSuffix(strings.Repeat(image+",", 17), ",") + `]}]}`, 400, "17 images",
 		},
 		"size":        {pro, text(strings.Repeat("x", 4<<20+1)), 400, "at most 4194304"},
 		"tokens":      {pro, text(strings.Repeat("x", 4*30720+1)), 400, "30721 tokens"},
@@ -92,30 +90,25 @@ func TestRulesOfTheSpecificationAreEnforced(t *testing.T) {
 		"no parts":    {pro, `{"contents":[{"role":"user"}]}`, 400, "parts is required"},
 		"role":        {pro, `{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, 400, "role"},
 		"turns": {
-			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"x"}]}]}`, 400,
-			"alternate",
+			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"x"}]}]}`, 400, "alternate",
 		},
 		"last turn": {
-			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"x"}]}]}`, 400,
-			"last turn",
+			pro, `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"x"}]}]}`, 400, "last turn",
 		},
 		"not JSON":        {pro, `hello`, 400, "INVALID_ARGUMENT"},
 		"maxOutputTokens": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":0}}`, 400, "at least 1"},
 		"snake config": {
-			pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":1}}`, 200,
-			`"text":"abcd"`,
+			pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":1}}`, 200, `"text":"abcd"`,
 		},
 		"unknown fields": {pro + "?alt=json", `{"surprise":1,"contents":[{"parts":[{"text":"x"}]}]}`, 200, `"text":"x"`},
 		"count":          {"/v1/models/svc-pro:countTokens", text("12345"), 200, `{"totalTokens":2}`},
 		"count image":    {"/v1/models/svc-pro-vision:countTokens", `{"contents":[{"parts":[` + image + `]}]}`, 200, `{"totalTokens":258}`},
 		"two candidates": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"candidateCount":2}}`, 200, `"index":1`},
 		"stop sequence": {
-			pro, `{"contents":[{"parts":[{"text":"one two"}]}],"generationConfig":{"stopSequences":[" "]}}`, 200,
-			`"text":"one"}`,
+			pro, `{"contents":[{"parts":[{"text":"one two"}]}],"generationConfig":{"stopSequences":[" "]}}`, 200, `"text":"one"}`,
 		},
 		"characters intact": {
-			pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`,
-			200, `"text":"éé"}`,
+			pro, `{"contents":[{"parts":[{"text":"ééééé"}]}],"generationConfig":{"maxOutputTokens":1}}`, 200, `"text":"éé"}`,
 		},
 	} {
 		status, body, _ := post(t, server, test.path, test.body)
@@ -209,8 +202,7 @@ rules:
 		return answer
 	}
 	for threshold, blocked := range map[string]bool{
-		"": true, "BLOCK_ONLY_HIGH": false, "BLOCK_MEDIUM_AND_ABOVE": true, "BLOCK_NONE": false,
-		"BLOCK_LOW_AND_ABOVE": true,
+		"": true, "BLOCK_ONLY_HIGH": false, "BLOCK_MEDIUM_AND_ABOVE": true, "BLOCK_NONE": false, "BLOCK_LOW_AND_ABOVE": true,
 	} {
 		got := ask("medium", threshold)
 		if strings.Contains(got, `"finishReason":"SAFETY"`) != blocked || strings.Contains(got, "here") == blocked {

@@ -266,15 +266,13 @@ func TestLibertiesOfClientsAreAccepted(t *testing.T) {
 	exchanges{
 		"query parameters": {pro + "?alt=json&$alt=json%3Benum-encoding%3Dint&prettyPrint=false", text("x"), 200, `"finishReason":"STOP"`},
 		"unknown fields": {
-			pro,
-			`{"contents":[{"parts":[{"text":"x","thought":false}]}],"tools":[{"functionDeclarations":[]}],"cachedContent":""}`,
-			200, `"text":"x"`,
+			pro, `{"contents":[{"parts":[{"text":"x","thought":false}]}],"tools":[{"functionDeclarations":[]}],"cachedContent":""}`, 200,
+			`"text":"x"`,
 		},
 		"chunks as turns": {pro, `{"contents":` + turns + `}`, 200, `"text":"d"`},
 		"role function":   {pro, `{"contents":` + tool + `}`, 200, `"text":"sunny"`},
 		"two user turns": {
-			pro, `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}]}`, 400,
-			"alternate",
+			pro, `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}]}`, 400, "alternate",
 		},
 	}.run(t, serve(t, "rules: []", nil))
 }
@@ -294,28 +292,23 @@ func TestValuesMayBeSpelledInSeveralWays(t *testing.T) {
 			200, `"text":"shown"`,
 		},
 		"enum numbers": {
-			pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safety_settings":[{"category":7,"threshold":4}]}`, 200,
-			`"text":"shown"`,
+			pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safety_settings":[{"category":7,"threshold":4}]}`, 200, `"text":"shown"`,
 		},
 		"unknown enums": {
-			pro,
-			`{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_OTHER","threshold":99}]}`,
-			200, `"finishReason":"SAFETY"`,
+			pro, `{"contents":[{"parts":[{"text":"rated"}]}],"safetySettings":[{"category":"HARM_CATEGORY_OTHER","threshold":99}]}`, 200,
+			`"finishReason":"SAFETY"`,
 		},
 		"numbers as text": {
-			pro,
-			`{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":"1","candidateCount":2.0}}`,
-			200, `"MAX_TOKENS","index":1`,
+			pro, `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generation_config":{"max_output_tokens":"1","candidateCount":2.0}}`, 200,
+			`"MAX_TOKENS","index":1`,
 		},
 		"more than the cap": {pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":8192}}`, 200, `"STOP"`},
 		"no number": {
-			pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":"many"}}`, 400,
-			"not a whole number",
+			pro, `{"contents":[{"parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":"many"}}`, 400, "not a whole number",
 		},
 		"wrong type": {pro, `{"contents":{"parts":[]}}`, 400, "contents cannot be a object"},
 		"base64url": {
-			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"_-8"}},{"text":"x"}]}]}`,
-			200, `"text":"x"`,
+			vision, `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"_-8"}},{"text":"x"}]}]}`, 200, `"text":"x"`,
 		},
 		"count, wrapped": {
 			"/v1beta/models/svc-pro:countTokens",
@@ -328,9 +321,8 @@ func TestValuesMayBeSpelledInSeveralWays(t *testing.T) {
 			`{"generate_content_request":{"contents":[{"parts":[{"text":"12345678"}]}]}}`, 200, `"totalTokens":2`,
 		},
 		"dimensions": {
-			"/v1beta/models/embedding-001:embedContent",
-			`{"content":{"parts":[{"text":"x"}]},"taskType":"CLUSTERING","outputDimensionality":1}`, 200,
-			`{"embedding":{"values":[1]}}`,
+			"/v1beta/models/embedding-001:embedContent", `{"content":{"parts":[{"text":"x"}]},"taskType":"CLUSTERING","outputDimensionality":1}`,
+			200, `{"embedding":{"values":[1]}}`,
 		},
 	}.run(t, server)
 }

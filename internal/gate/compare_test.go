@@ -28,37 +28,24 @@ func TestArmsArePaired(t *testing.T) {
 		what       Comparing
 		want       []string // SUITE: BASE < HEAD
 	}{
-		"by name": {
-			base: []string{"s:a", "s:b"}, head: []string{"s:b", "s:a"},
-			want: []string{"s: b < b", "s: a < a"},
-		},
-		"the only ones": {base: []string{"s:a"}, head: []string{"s:z"}, want: []string{"s: a < z"}},
-		"the only ones of each suite": {
-			base: []string{"s:a", "r:b"}, head: []string{"s:y", "r:z"},
-			want: []string{"s: a < y", "r: b < z"},
-		},
-		"a new one among several": {
-			base: []string{"s:a"}, head: []string{"s:a", "s:z"},
-			want: []string{"s: a < a", "s:  < z"},
-		},
+		"by name":                     {base: []string{"s:a", "s:b"}, head: []string{"s:b", "s:a"}, want: []string{"s: b < b", "s: a < a"}},
+		"the only ones":               {base: []string{"s:a"}, head: []string{"s:z"}, want: []string{"s: a < z"}},
+		"the only ones of each suite": {base: []string{"s:a", "r:b"}, head: []string{"s:y", "r:z"}, want: []string{"s: a < y", "r: b < z"}},
+		"a new one among several":     {base: []string{"s:a"}, head: []string{"s:a", "s:z"}, want: []string{"s: a < a", "s:  < z"}},
 		"one that had company before": {base: []string{"s:a", "s:b"}, head: []string{"s:z"}, want: []string{"s:  < z"}},
 		"by given names": {
 			base: []string{"s:a", "s:b"}, head: []string{"s:a", "s:b"},
-			what: Comparing{BaseOf: func(arm string) string { return map[string]string{"b": "a"}[arm] }},
-			want: []string{"s: a < b"},
+			what: Comparing{BaseOf: func(arm string) string { return map[string]string{"b": "a"}[arm] }}, want: []string{"s: a < b"},
 		},
 		"one arm": {
-			base: []string{"s:a", "s:b"}, head: []string{"s:a", "s:b"}, what: Comparing{HeadArm: "b"},
-			want: []string{"s: b < b"},
+			base: []string{"s:a", "s:b"}, head: []string{"s:a", "s:b"}, what: Comparing{HeadArm: "b"}, want: []string{"s: b < b"},
 		},
 		"one suite": {
-			base: []string{"s:a", "r:b"}, head: []string{"s:a", "r:b"}, what: Comparing{Suite: "r"},
-			want: []string{"r: b < b"},
+			base: []string{"s:a", "r:b"}, head: []string{"s:a", "r:b"}, what: Comparing{Suite: "r"}, want: []string{"r: b < b"},
 		},
 		"a suite that is new": {base: []string{"s:a"}, head: []string{"s:a", "r:a"}, want: []string{"s: a < a"}},
 		"a suite that is new, at a gate": {
-			base: []string{"s:a"}, head: []string{"s:a", "r:a"}, what: Comparing{Gate: true},
-			want: []string{"s: a < a", "r:  < a"},
+			base: []string{"s:a"}, head: []string{"s:a", "r:a"}, what: Comparing{Gate: true}, want: []string{"s: a < a", "r:  < a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,7 @@ func reached(
 	t.Helper()
 	s, plan := load(t, text, filter)
 	c := &Checks{
-		Options: &eval.WithDefaults{}, Dir: rundir.At(t.TempDir()), Plan: plan,
-		Notice: func(text string) { notices = append(notices, text) },
+		Options: &eval.WithDefaults{}, Dir: rundir.At(t.TempDir()), Plan: plan, Notice: func(text string) { notices = append(notices, text) },
 	}
 	if change != nil {
 		change(c)

@@ -60,18 +60,14 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			options: eval.RuleOptions{Margin: 0.2, Metrics: []string{"pass", "tokens=1.5"}},
 			metrics: []metric{{"pass", 0.2}, {"tokens", 1.5}},
 		},
-		"--alpha": {
-			options: eval.RuleOptions{Alpha: 0.1}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.Alpha == 0.1 },
-		},
+		"--alpha": {options: eval.RuleOptions{Alpha: 0.1}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.Alpha == 0.1 }},
 		"--on-inconclusive": {
 			options: eval.RuleOptions{OnInconclusive: eval.OnPass}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return r.OnInconclusive == eval.OnPass },
 		},
 		"--stop-early": {options: eval.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly }},
 		"--min-paired 0": {
-			options: eval.RuleOptions{MinPaired: new(0.0)}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.LeastPaired() == 0 },
+			options: eval.RuleOptions{MinPaired: new(0.0)}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.LeastPaired() == 0 },
 		},
 		"--allow-removed": {
 			options: eval.RuleOptions{AllowRemoved: []string{"old"}}, metrics: own,

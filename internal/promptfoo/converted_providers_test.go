@@ -12,9 +12,8 @@ import (
 func provided(t testing.TB, provider string) written {
 	t.Helper()
 	return convert(t, map[string]string{
-		configName: "prompts: ['{{q}}']\nproviders:\n  - " + provider + "\ntests:\n  - vars: {q: x}\n",
-		"app.js":   "module.exports = {}\n", "app.py": "def call_api(): pass\n", "provider.yaml": "id: echo\nlabel: from file\n",
-		"loop.yaml": "- file://loop.yaml\n- echo\n",
+		configName: "prompts: ['{{q}}']\nproviders:\n  - " + provider + "\ntests:\n  - vars: {q: x}\n", "app.js": "module.exports = {}\n",
+		"app.py": "def call_api(): pass\n", "provider.yaml": "id: echo\nlabel: from file\n", "loop.yaml": "- file://loop.yaml\n- echo\n",
 	})
 }
 

@@ -271,8 +271,7 @@ func TestFilesOfOtherEncodingsAreConverted(t *testing.T) {
 	})
 	suite := string(im.files[SuiteFile])
 	for _, want := range []string{
-		`"Grüße „LE“ 🎈"`, `"Grüße „BE“ 🎈"`, `"Grüße „ANSI“ €"`,
-		"text: Grüße BOM\n", `"für {{.q}}"`, "Málaga", "Köln",
+		`"Grüße „LE“ 🎈"`, `"Grüße „BE“ 🎈"`, `"Grüße „ANSI“ €"`, "text: Grüße BOM\n", `"für {{.q}}"`, "Málaga", "Köln",
 		"pic.txt is not a text",
 	} {
 		expect.Contains(t, "suite", suite, want)

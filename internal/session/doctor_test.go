@@ -24,8 +24,7 @@ type answeredDoctor struct {
 
 var answers = []answeredDoctor{
 	{
-		"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
-		eval.CodeOK,
+		"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) }, eval.CodeOK,
 		[]string{"warning models: the service lists none", "ok clock:"},
 		"",
 	},

@@ -71,8 +71,7 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	long.Arm, long.MaxOutputTokens = "long/p", 12288
 	want := &Forecast{
 		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxAttempts: 60, PromptTokens: 30,
-		MaxOutputTokens: 12888,
-		Concurrency:     8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
+		MaxOutputTokens: 12888, Concurrency: 8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
 	expect.Same(t, "result", forecastOf(t, twoArms, suite.Limits{}, dollar), want, near)
 }

@@ -37,9 +37,8 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 	s.write("s.yaml", limitedSuite("s", allLimits))
 	whole := suite.Limits{
 		Concurrency: 2, RequestsPerMinute: 60, TokensPerMinute: 600, BudgetTokens: 1000, BudgetCalls: 10, BudgetMoney: 1.5,
-		BudgetTime: time.Minute, Timeout: 2 * time.Second, Attempts: 3, CountTokens: suite.CountNever,
-		BatchWait: 3 * time.Hour,
-		Models:    []suite.ModelLimits{{Model: "svc-pro", RequestsPerMinute: 30}},
+		BudgetTime: time.Minute, Timeout: 2 * time.Second, Attempts: 3, CountTokens: suite.CountNever, BatchWait: 3 * time.Hour,
+		Models: []suite.ModelLimits{{Model: "svc-pro", RequestsPerMinute: 30}},
 	}
 	for name, test := range map[string]struct {
 		given  eval.LimitOptions
