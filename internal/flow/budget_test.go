@@ -61,6 +61,23 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 	})
 }
 
+// A clock that was set back by an hour since the run's last call makes a resumed run wait a minute, as without that.
+func TestResumedRunsDoNotWaitForAClockThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	for _, most := range []rates.Rates{{RequestsPerMinute: 1}, {TokensPerMinute: 100}} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			before := []eval.Booking{{At: began.Add(time.Hour).Format(time.RFC3339Nano), Spent: eval.Spent{Attempts: 1}, Tokens: 100}}
+			resumed := NewLimiter(LimiterConfig{Rates: most, Before: before})
+			_, err := resumed.Limit(&fake{}, "", true).Generate(t.Context(), &eval.Call{PromptTokens: 20})
+			expect.OK(t, err)
+			if waited := time.Since(began); waited < time.Minute || waited > 2*time.Minute {
+				t.Errorf("%+v: waited for %s, want a minute", most, waited)
+			}
+		})
+	}
+}
+
 // What programs have called in another process is booked when they end, also those that fail, and a spent budget begins no other.
 func TestCallsOfProgramsElsewhereAreBooked(t *testing.T) {
 	t.Parallel()

@@ -108,6 +108,9 @@ func NewLimiter(cfg LimiterConfig) *Limiter {
 	}
 	for _, b := range cfg.Before {
 		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil && !b.Local {
+			if now := time.Now(); at.After(now) { // the clock was set back since: nothing waits longer than intended
+				at = now
+			}
 			for _, m := range l.metersOf(peer{b.Service, b.Model}) {
 				m.NotBefore(at.Add(m.Interval()))
 				m.count(&rates.Tokens{At: at, N: b.Tokens})
