@@ -260,9 +260,9 @@ func (t *table) sources() (all []string) {
 func (t *table) counted() string {
 	c := t.d.Summary.Counts
 	if c.Pass == c.Total() {
-		return t.trials()
+		return overview.Trials(t.d)
 	}
-	text := fmt.Sprintf("%s: %d pass", t.trials(), c.Pass)
+	text := fmt.Sprintf("%s: %d pass", overview.Trials(t.d), c.Pass)
 	for _, one := range []struct {
 		n       int
 		outcome eval.Outcome
@@ -272,13 +272,4 @@ func (t *table) counted() string {
 		}
 	}
 	return text
-}
-
-// trials counts the trials, out of those planned.
-func (t *table) trials() string {
-	has := t.d.Summary.Counts.Total()
-	if planned := t.d.Run.Plan.Trials; planned > has {
-		return fmt.Sprintf("%d of %s", has, diag.Count(planned, "trial"))
-	}
-	return diag.Count(has, "trial")
 }

@@ -37,7 +37,7 @@ func (t *table) notices() {
 // findings shows the counts of a run, broken rules, and the comparison.
 func (t *table) findings() {
 	c := t.d.Summary.Counts
-	t.line("%s: %s, %s, %s, %s", t.trials(),
+	t.line("%s: %s, %s, %s, %s", overview.Trials(t.d),
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
 	t.failingTags()
 	t.cutAnswers()

@@ -55,6 +55,15 @@ func Damage(d *journal.Document) []string {
 	return out
 }
 
+// Trials counts the trials of a run, out of those planned: "3 of 4 trials".
+func Trials(d *journal.Document) string {
+	has := d.Summary.Counts.Total()
+	if planned := d.Run.Plan.Trials; planned > has {
+		return fmt.Sprintf("%d of %s", has, diag.Count(planned, "trial"))
+	}
+	return diag.Count(has, "trial")
+}
+
 // Progress says how far an incomplete run got, "" for a complete one.
 func Progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
@@ -16,6 +15,7 @@ import (
 // head is the data of the page that needs no trials.
 type head struct {
 	overview.Overview
+	trials   string
 	Title    string   `json:"title"`
 	Headline headline `json:"headline"`
 	Notices  []string `json:"notices"`
@@ -49,7 +49,7 @@ func verdictOf(d *journal.Document) (word string, style eval.Outcome) {
 
 // newHead omits what only concerns the machine of the run.
 func newHead(d *journal.Document) head {
-	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
+	h := head{Overview: overview.New(d), trials: overview.Trials(d), Running: d.Running, Notices: notices(d)}
 	h.Headline.Why = text.Sentence(overview.HeadlineOf(d).Why)
 	h.Headline.Verdict, h.Headline.Style = verdictOf(d)
 	for _, tag := range h.FailingTags {
@@ -100,7 +100,7 @@ func (h *head) plain() string {
 	if h.Gate != nil {
 		end = fmt.Sprintf("exit %d", h.Gate.Exit)
 	}
-	counts := fmt.Sprintf("%s: %d pass, %d fail, %d error, %d skip; %s.", diag.Count(c.Trials, "trial"), c.Pass, c.Fail, c.Error, c.Skip, end)
+	counts := fmt.Sprintf("%s: %d pass, %d fail, %d error, %d skip; %s.", h.trials, c.Pass, c.Fail, c.Error, c.Skip, end)
 	return strings.Join(append(h.Notices, counts), " ")
 }
 
@@ -145,8 +145,8 @@ func progress(d *journal.Document) string {
 	if line := overview.Progress(d); line != "" {
 		return text.Sentence(line) + "."
 	}
-	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
-		return fmt.Sprintf("Incomplete: %d of %s.", has, diag.Count(planned, "trial"))
+	if d.Summary.Counts.Total() < d.Run.Plan.Trials {
+		return "Incomplete: " + overview.Trials(d) + "."
 	}
 	return ""
 }

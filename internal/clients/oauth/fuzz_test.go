@@ -163,7 +163,7 @@ func checkExplained(t *testing.T, text string, secrets ...string) {
 			t.Errorf("%q, want the secret masked", text)
 		}
 	}
-	if text == "" || len([]rune(text)) > 20*maxMessage ||
+	if text == "" || len([]rune(text)) > 6000 ||
 		strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
 		t.Errorf("%q, want a short text without control characters", text)
 	}

@@ -23,7 +23,6 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
@@ -258,16 +257,9 @@ func (c *desktopClient) refusal(code, description string, sent ...string) *refus
 	return &refusedError{c.shown(code, sent), c.shown(description, sent)}
 }
 
-// maxMessage bounds the quoted message of an authorization server, in code points.
-const maxMessage = 300
-
-// shown masks secrets, and removes control characters and excess length from a server's text.
+// shown is the beginning of a server's text on one line, without secrets.
 func (c *desktopClient) shown(text string, sent []string) string {
-	text = c.hidden(sent).OutOf(text)
-	if runes := []rune(text); len(runes) > maxMessage {
-		text = string(runes[:maxMessage]) + "..."
-	}
-	return diag.CleanLine(text)
+	return wire.Excerpt([]byte(c.hidden(sent).OutOf(text)))
 }
 
 // hidden returns the secrets to mask: those of the client, of proxies, and those sent.

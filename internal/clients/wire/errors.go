@@ -11,19 +11,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 )
 
 // maxExcerpt bounds how much of an unexpected body an error quotes, in code points.
 const maxExcerpt = 300
 
-// Excerpt returns the beginning of a body on one line, for messages.
+// Excerpt returns the beginning of a body on one line without control characters, for messages.
 func Excerpt(data []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(data[:min(len(data), 4*maxExcerpt)]), "\uFFFD")), " ")
-	if utf8.RuneCountInString(text) > maxExcerpt {
-		return string([]rune(text)[:maxExcerpt]) + "..."
-	}
-	return text
+	return diag.CleanLine(cutRunes(text, maxExcerpt))
 }
 
 // maxMessage bounds the service's message in an error, in code points.
