@@ -62,6 +62,7 @@ func (j *Job) goOn(ctx context.Context, dir string) (*Result, error) {
 	o := j.options
 	o.Suites, o.ProjectFile = nil, "" // it has its own
 	o.FailedIn, o.ChangedSince, o.ProgramsFrom = "", "", ""
+	o.RetryErrors = false // what fails again would be sent by each round
 	o.Progress = func(e Event) {
 		if _, again := e.(RunResumed); !again {
 			j.options.emit(e)

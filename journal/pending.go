@@ -66,6 +66,7 @@ type pending struct {
 	turns      []Place
 	judgements []Place
 	paid       paid
+	failed     bool   // its line is an error, which has what is pending as well, unless more was paid since
 	last       uint64 // when the last of the calls was made, as in paid
 }
 
@@ -120,6 +121,7 @@ func (u *unsettled) of(id trialID) *pending {
 // take adds the line of an answer. turn is the number of a call, 0 for the answers of all calls. A call may have two
 // lines, the second one with the results of function calls.
 func (p *pending) take(turn int, now paid, line Place) {
+	p.failed = false
 	rewritten := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
 	p.last = now.began
 	switch {
@@ -139,18 +141,24 @@ func (p *pending) take(turn int, now paid, line Place) {
 	p.paid = now
 }
 
-// settle records that a trial has its line, and returns the cost that was not counted before. A trial that was skipped keeps what
-// it has: its next process needs it.
+// settle records that a trial has its line, and returns the cost that was not counted before. What was paid for a trial without a
+// verdict is kept, since its next process needs it: all of a skipped one, and of an error the calls of the chat and the replies of
+// judges.
 func (u *unsettled) settle(r *scannedTrial) paid {
-	if r.Outcome == string(eval.Skip) {
-		return paid{}
-	}
 	all := r.paid()
-	delete(u.pending, r.id)
 	rest := all.since(u.counted[r.id])
-	delete(u.counted, r.id)
-	if r.Error.Kind != "" && all.began != 0 { // it may be scored again, or its chat continue
+	switch failed := r.Error.Kind != ""; {
+	case r.Outcome == string(eval.Skip):
+		return paid{}
+	case !failed:
+		delete(u.pending, r.id)
+		delete(u.counted, r.id)
+	case all.began != 0: // it may be scored again, or its chat continue
 		u.count(r.id, all)
+		if p := u.pending[r.id]; p != nil {
+			all.model = p.paid.model
+			p.answer, p.paid, p.failed = Place{}, all, true
+		}
 	}
 	return rest
 }
@@ -247,7 +255,9 @@ func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 func (d *Document) PendingCalls() int {
 	n := 0
 	for _, p := range d.unsettled.pending {
-		n += p.paid.attempts + len(p.judgements)
+		if !p.failed {
+			n += p.paid.attempts + len(p.judgements)
+		}
 	}
 	return n
 }

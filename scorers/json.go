@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -136,7 +135,7 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) AnswerScorer {
 		f := Fail("%s", summary)
 		if partial {
 			f.value = float64(d.Equal) / float64(d.Equal+d.Unequal)
-			f.Reason = fmt.Sprintf("%d of %s match; %s", d.Equal, diag.Count(d.Equal+d.Unequal, "field"), f.Reason)
+			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.Equal, d.Equal+d.Unequal, f.Reason)
 		}
 		f.Diff = strings.Join(lines, "\n")
 		if more := d.Total - len(lines); more > 0 {

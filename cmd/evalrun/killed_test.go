@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -22,13 +23,14 @@ type ledger struct {
 	calls map[string]int
 }
 
-func (l *ledger) count(key string) {
+func (l *ledger) count(key string) (nth int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == nil {
 		l.calls = map[string]int{}
 	}
 	l.calls[key]++
+	return l.calls[key]
 }
 
 // all is how many calls there were, and extra how many of them were repeated.
@@ -320,53 +322,65 @@ func keepsTheLastMinute(t *testing.T, used int) {
 	}
 }
 
-// What is paid of a chat is not paid again after resumes that could not continue it, since their budget was spent.
+// What is paid of a chat is not paid again after processes that could not finish it: their budget was spent, or they were killed.
 func TestResumesThatCannotGoOnKeepWhatIsPaid(t *testing.T) {
 	t.Parallel()
-	for _, killed := range []bool{false, true} {
-		t.Run(fmt.Sprint(killed), func(t *testing.T) {
+	const least, most = "2", "20"
+	for name, test := range map[string]struct {
+		hangs  func(turn, nth int) bool // whether a call does, until its process is killed
+		budget string
+		again  map[string]int // what is asked again, since it was under way
+	}{
+		"budget":                {func(int, int) bool { return false }, least, nil},
+		"killed":                {func(turn, nth int) bool { return turn == 2 && nth <= 2 }, "4", map[string]int{"turn 2": 4}},
+		"killed after a budget": {func(turn, nth int) bool { return turn == 4 && nth == 2 }, least, map[string]int{"turn 4": 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var l ledger
-			reached := make(chan bool, 2)
+			hanging := make(chan bool, 2)
 			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				turns := strings.Count(string(body), `"user"`)
-				if turns > 0 {
-					l.count(fmt.Sprint("turn ", turns))
-				}
-				if killed && turns == 2 && len(reached) < 2 {
-					reached <- true
-					<-r.Context().Done()
-					return
+				if turn := strings.Count(string(body), `"user"`); turn > 0 {
+					if nth := l.count(fmt.Sprint("turn ", turn)); test.hangs(turn, nth) {
+						hanging <- true
+						<-r.Context().Done()
+						return
+					}
 				}
 				_, _ = io.WriteString(w, spoken(r.URL.Path, "hi"))
 			}), map[string]string{"suite.yaml": `version: 1
 name: s
 targets: [{name: t, model: m}]
-prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}]}]
+prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}, {user: four}]}]
 limits: {countTokens: never}
 cases: [{name: a, scorers: [{equals: hi}]}, {name: b, scorers: [{equals: hi}]}]
 `})
-			if killed { // both while their second turn is under way
-				cmd := b.command("run", "suite.yaml", "--out", "run", "--budget-calls", "4", "--concurrency", "2")
+			killed := func(calls int, args ...string) { // while so many calls hang
+				cmd := b.command(args...)
 				expect.OK(t, cmd.Start())
-				for len(reached) < 2 {
-					time.Sleep(time.Millisecond)
+				for range calls {
+					<-hanging
 				}
 				expect.OK(t, cmd.Process.Kill())
 				_ = cmd.Wait()
-			} else {
-				b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "2", "--concurrency", "1")
+			}
+			switch run := []string{"run", "suite.yaml", "--out", "run", "--budget-calls", test.budget, "--concurrency"}; name {
+			case "killed":
+				killed(2, append(run, "2")...)
+			default:
+				b.exits(4, append(run, "1")...)
 			}
 			for range 2 {
 				b.exits(4, "resume", "run", "--concurrency", "1")
 				b.says("calls is spent")
 			}
-			b.exits(0, "resume", "run", "--budget-calls", "20")
-			want := map[string]int{"turn 1": 2, "turn 2": 2, "turn 3": 2}
-			if killed {
-				want["turn 2"] = 4
+			if name == "killed after a budget" {
+				killed(1, "resume", "run", "--concurrency", "1", "--budget-calls", most)
 			}
+			b.exits(0, "resume", "run", "--budget-calls", most)
+			want := map[string]int{"turn 1": 2, "turn 2": 2, "turn 3": 2, "turn 4": 2}
+			maps.Copy(want, test.again)
 			expect.Same(t, "calls", fmt.Sprint(l.calls), fmt.Sprint(want))
 		})
 	}

@@ -42,7 +42,7 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 		switch {
 		case of == 0: // the arm is newer
 		case 2*arm.Cases.Paired < of:
-			found.Why = fmt.Sprintf("%d of %s remain since %s", arm.Cases.Paired, diag.Count(of, "case"), rule.Past.Since)
+			found.Why = fmt.Sprintf("%d of %d cases remain since %s", arm.Cases.Paired, of, rule.Past.Since)
 			r.verdict(found, eval.Inconclusive, eval.OnFail)
 		default:
 			found.Why = fmt.Sprintf("since %s, margin %g", rule.Past.Since, rule.Total.Margin)

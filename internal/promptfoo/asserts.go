@@ -156,7 +156,7 @@ func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
 	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
-	if w, ok := number(a.get("weight")); ok && w == 0 && allKnown(a) && !sc.nested {
+	if w, ok := number(a.get("weight")); ok && w == 0 && c.allKnown(a) && !sc.nested {
 		a.todo("%s", why)
 		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
 		return
@@ -412,8 +412,8 @@ func knows(kind string) bool {
 }
 
 // allKnown reports whether promptfoo has the type of an assertion, and those of all in a set.
-func allKnown(a src) bool {
-	unknown := func(in src) bool { return !allKnown(in) }
+func (c *converter) allKnown(a src) bool {
+	unknown := func(in src) bool { return !c.allKnown(c.resolved(in)) }
 	return knows(strings.TrimPrefix(a.get("type").text(), "not-")) && !slices.ContainsFunc(a.get("assert").items(), unknown)
 }
 

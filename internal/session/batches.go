@@ -255,7 +255,7 @@ func (c *consumer) waits(r *eval.Result, halt runner.Halt) bool {
 		}
 		return true
 	}
-	needless := c.part != nil && r.Outcome() == eval.Skip
+	needless := c.part != nil && r.Outcome() == eval.Skip && !isSkipped(r)
 	if needless {
 		c.needless = append(c.needless, *r)
 	}

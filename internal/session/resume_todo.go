@@ -158,7 +158,7 @@ func (todo *remainder) kept(t *runner.Planned) (known runner.EarlierTrial, resta
 	case p.Response != nil:
 		result, turns = p, nil
 	case result != nil:
-		result.Judgements = append(p.Judgements, result.Judgements...)
+		addReplies(result, p)
 	case len(p.Calls) > len(turns):
 		turns = p.Calls
 	}
@@ -185,7 +185,25 @@ func sent(calls []eval.AnsweredCall) (n int) {
 // AddReplies adds to an answer from elsewhere what judges have said of it in the run so far.
 func (todo *remainder) AddReplies(t *runner.Planned, earlier runner.EarlierTrial) {
 	if p, one := todo.doc.Pending(t.ID), resultOf(earlier); p != nil && one != nil {
-		one.Judgements = append(p.Judgements, one.Judgements...)
+		addReplies(one, p)
+	}
+}
+
+// addReplies adds what judges have said of an answer that is not settled, which its result may know in part.
+func addReplies(to, pending *eval.Result) {
+	type reply struct {
+		judge, id string
+		repeat    int
+	}
+	known := map[reply]bool{}
+	for i := range to.Judgements {
+		one := &to.Judgements[i]
+		known[reply{one.Judge, one.ID, one.Repeat}] = true
+	}
+	for i := range pending.Judgements {
+		if one := &pending.Judgements[i]; !known[reply{one.Judge, one.ID, one.Repeat}] {
+			to.Judgements = append(to.Judgements, *one)
+		}
 	}
 }
 
