@@ -154,7 +154,8 @@ func difference(at string, want, got any) string {
 		}
 		return ""
 	}
-	if reflect.DeepEqual(want, got) {
+	recorded, isText := want.(string)
+	if sent, ok := got.(string); isText && ok && wire.IsMasked(recorded, sent) || reflect.DeepEqual(want, got) {
 		return ""
 	}
 	return fmt.Sprintf("`%s` is %s, recorded is %s", at, shown(got), shown(want))

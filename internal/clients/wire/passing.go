@@ -49,6 +49,19 @@ func (s *Secrets) OutOfPassed(passed string) []byte {
 	return append(out, reply[at:]...)
 }
 
+// IsMasked reports whether a text may be one that was masked, by what is left of it. A replay does not know the secrets.
+func IsMasked(masked, text string) bool {
+	parts := strings.Split(masked, hidden)
+	last := len(parts) - 1
+	text, fits := strings.CutPrefix(text, parts[0])
+	for _, part := range parts[1:max(1, last)] {
+		if fits {
+			_, text, fits = strings.Cut(text, part)
+		}
+	}
+	return last > 0 && fits && strings.HasSuffix(text, parts[last])
+}
+
 // collect finds the strings below a path. Pieces of a stream have one path: items of lists differ by their `index` alone.
 func collect(value gjson.Result, path string, level int, said map[string][]piece) {
 	if value.Type == gjson.String {
