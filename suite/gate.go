@@ -370,7 +370,7 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	b.Looks = m.Get("looks").Int(1, maxLooks)
 	b.Total = total(m.Get("total"))
 	if b.Total != nil && run == "" && arm != "" {
-		m.Get("total").Errorf("leave it out, or compare with `run: NAME`", "an arm of the same run has no earlier baselines")
+		m.Get("total").Warnf("leave it out, or compare with `run: NAME`", "an arm of the same run has no earlier baselines: no run begins so")
 	}
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())

@@ -107,6 +107,12 @@ func (c *Checks) fits(one *suite.Suite, rule *eval.BaselineRule) error {
 	if rule.Estimand == eval.OfSuite && c.Options.Cache {
 		return eval.BadInput("the gate of %s has `estimand: suite`, which takes new answers for each repeat: leave out --cache", one.Name)
 	}
+	if _, isArm := rule.Against.(eval.BaseArm); isArm && rule.Total != nil { // runs of earlier versions began so, and continue
+		return eval.BadInput(
+			"the gate of %s has a `total`, and compares with an arm, which has no earlier baselines: leave it out, or compare with `run: NAME`",
+			one.Name,
+		)
+	}
 	return stopsEarly(one, rule)
 }
 
