@@ -380,7 +380,9 @@ cases: [{name: c, repeats: 14, scorers: [{equals: hi}]}]
 			expect.Same(t, "a closed model in "+b.errs, closed, !test.whole)
 			expect.Same(t, "calls of the closed model", calls[true], 1)
 			if test.whole && after > 2 || !test.whole && calls[false] != 14 {
-				t.Errorf("got %d calls of the other model, %d after the refusal, want all 14 unless the service refuses the key", calls[false], after)
+				t.Errorf(
+					"got %d calls of the other model, %d after the refusal, want all 14 unless the service refuses the key", calls[false], after,
+				)
 			}
 		})
 	}
