@@ -69,15 +69,8 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, whole []RunOu
 		if rule == nil || c.Options.NoBaseline() {
 			continue
 		}
-		var base map[string]*compare.Side
-		if other, isRun := rule.Against.(eval.BaseRun); isRun && other.Name != "" {
-			if base, err = c.plannedBase(other.Name, one.Name, rule.Estimand); err != nil { // all cases count
-				problems = append(
-					problems,
-					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),
-				)
-			}
-		}
+		base, found := c.plannedAgainst(one, rule)
+		problems = append(problems, found...)
 		rules[i], arms[i] = rule, c.previews(one.Name, rule, base)
 		comparisons += len(arms[i]) * len(rule.Metrics)
 	}
@@ -112,6 +105,32 @@ func (c *Checks) planned(i int, s *suite.Suite) (*eval.BaselineRule, error) {
 		rule.Against = eval.BaseRun{}
 	}
 	return rule, err
+}
+
+// plannedAgainst reads the run with which a suite is compared, nil for none, and returns what a run would say of it and of a total.
+func (c *Checks) plannedAgainst(one *suite.Suite, rule *eval.BaselineRule) (base map[string]*compare.Side, problems []string) {
+	noting := *c
+	noting.Notice = func(text string) { problems = append(problems, strings.TrimPrefix(text, "warning: ")) }
+	noting.takesAll(one.Name, rule)
+	var err error
+	other, isRun := rule.Against.(eval.BaseRun)
+	if isRun && other.Name != "" {
+		if base, err = c.plannedBase(other.Name, one.Name, rule.Estimand); err != nil { // all cases count
+			err = fmt.Errorf("%s is to be compared, and %w", one.Name, err)
+		}
+	}
+	if rule.Total != nil && err == nil {
+		if err = c.fits(one, rule); err == nil && isRun {
+			rule.Past, err = c.past(other.Name, rule)
+		}
+		if err == nil && c.Plan.Shard() == nil { // merging compares
+			noting.warnTotal(one.Name, rule)
+		}
+	}
+	if err != nil {
+		problems = append(problems, fmt.Sprintf("a run would stop before it sends a request: %s", err))
+	}
+	return base, problems
 }
 
 // together multiplies the probabilities of arms. Arms that are compared with one arm of the run depend on its answers.

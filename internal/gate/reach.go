@@ -119,10 +119,7 @@ func (c *Checks) fits(one *suite.Suite, rule *eval.BaselineRule) error {
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
-	if rule.StopEarly && rule.Total != nil {
-		rule.StopEarly = false
-		c.Notice(fmt.Sprintf("warning: %s does not stop early: `total` takes all cases", suite))
-	}
+	c.takesAll(suite, rule)
 	if err := c.fits(one, rule); err != nil {
 		return err
 	}

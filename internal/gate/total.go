@@ -101,6 +101,14 @@ func sidesSince(rule *eval.BaselineRule, head *compare.Side, onlyArm bool) (base
 	return base, now
 }
 
+// takesAll switches an early stop off where a rule has a total.
+func (c *Checks) takesAll(suite string, rule *eval.BaselineRule) {
+	if rule.StopEarly && rule.Total != nil {
+		rule.StopEarly = false
+		c.Notice(fmt.Sprintf("warning: %s does not stop early: `total` takes all cases", suite))
+	}
+}
+
 // warnTotal warns of a total that the planned cases of a suite cannot decide, or decide only if some get better.
 func (c *Checks) warnTotal(suite string, rule *eval.BaselineRule) {
 	switch {

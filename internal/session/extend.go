@@ -165,6 +165,11 @@ func (e *extendedRun) CheckGates(gates []*eval.GateConfig, noBaseline bool) erro
 func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error {
 	ofSuite := now.Estimand == eval.OfSuite
 	switch {
+	case !ofSuite && now.Total != nil:
+		return eval.BadInput(
+			"--extend: the `total` of %s takes a number of cases that is decided on beforehand: run the suite again with all of them; a run "+
+				"that began with `estimand: suite` can get more repeats, and one without `total` and with `stopEarly: true` more cases", one.Name,
+		)
 	case !ofSuite && !now.StopEarly:
 		return eval.BadInput(
 			"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
