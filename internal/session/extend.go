@@ -163,22 +163,8 @@ func (e *extendedRun) CheckGates(gates []*eval.GateConfig, noBaseline bool) erro
 
 // checkRule compares the rule of a suite with the one that it had. A run without a comparison had none.
 func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error {
-	ofSuite := now.Estimand == eval.OfSuite
-	switch {
-	case !ofSuite && now.Total != nil:
-		return eval.BadInput(
-			"--extend: the `total` of %s takes a number of cases that is decided on beforehand: run the suite again with all of them; a run "+
-				"that began with `estimand: suite` can get more repeats, and one without `total` and with `stopEarly: true` more cases", one.Name,
-		)
-	case !ofSuite && !now.StopEarly:
-		return eval.BadInput(
-			"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
-				"run that began with `estimand: suite` can get more repeats, and one with `stopEarly: true` more cases", one.Name,
-		)
-	case !ofSuite && len(e.doc.Run.ExtendedFrom) > 0:
-		return eval.BadInput(
-			"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
-		)
+	if err := e.canContinue(one, &now); err != nil {
+		return err
 	}
 	if to, ok := now.Against.(eval.BaseRun); ok && e.sharesAnswers(to) {
 		return eval.BadInput(
@@ -203,6 +189,28 @@ func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error
 		return eval.BadInput(
 			"--extend: the gate of %s is not as it was in %s (margin, alpha, metrics, stopEarly, ...): a test continues by the rule "+
 				"that it began with", one.Name, e.doc.Run.ID,
+		)
+	}
+	return nil
+}
+
+// canContinue refuses to continue a test that does not hold at all times.
+func (e *extendedRun) canContinue(one *eval.RunSuite, now *eval.BaselineRule) error {
+	ofSuite := now.Estimand == eval.OfSuite
+	switch {
+	case !ofSuite && now.Total != nil:
+		return eval.BadInput(
+			"--extend: the `total` of %s takes a number of cases that is decided on beforehand: run the suite again with all of them; a run "+
+				"that began with `estimand: suite` can get more repeats, and one without `total` and with `stopEarly: true` more cases", one.Name,
+		)
+	case !ofSuite && !now.StopEarly:
+		return eval.BadInput(
+			"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
+				"run that began with `estimand: suite` can get more repeats, and one with `stopEarly: true` more cases", one.Name,
+		)
+	case !ofSuite && len(e.doc.Run.ExtendedFrom) > 0:
+		return eval.BadInput(
+			"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
 		)
 	}
 	return nil
