@@ -72,6 +72,8 @@ func collect(value gjson.Result, path string, level int, said map[string][]piece
 	}
 	path += value.Get("index").Raw
 	value.ForEach(func(name, one gjson.Result) bool {
+		// In what is not JSON, gjson passes over bytes before a value, and its index has the first of them.
+		one.Index += max(0, strings.Index(value.Raw[one.Index-value.Index:], one.Raw))
 		collect(one, path+"."+name.Str, level+1, said)
 		return true
 	})
