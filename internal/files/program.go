@@ -315,11 +315,20 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\ufffd"))
-	if t.cut {
-		return "…" + text
+	text := strings.ToValidUTF8(string(t.kept), "\ufffd")
+	if t.cut { // inside a word, which may be a key: the rest of one is not known as such
+		return "…" + strings.TrimSpace(afterWord(text))
 	}
-	return text
+	return strings.TrimSpace(text)
+}
+
+// afterWord is a text without its first word, which ends at a space, a quote or a character that no key has.
+func afterWord(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' })
+	if end < 0 {
+		return ""
+	}
+	return text[end:]
 }
 
 // ReservedName matches names that Windows reads as devices, with any extension.

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// However a program writes its complaint, the end of it is kept, and a mark says that it was longer.
+// However a program writes its complaint, the end of it is kept, from a whole word on, and a mark says that it was longer.
 func TestTheEndOfAComplaintIsKept(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -18,15 +18,17 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 		var all strings.Builder
 		var kept tail
 		for range random.IntN(12) {
-			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(2*maxComplaint))
+			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(maxComplaint)) + "."
+			part = strings.Repeat(" ", random.IntN(2)) + part
 			all.WriteString(part)
 			if n, err := kept.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatalf("got %d of %d bytes, want all: %v", n, len(part), err)
 			}
 		}
-		want := all.String()
-		if len(want) > maxComplaint {
-			want = "…" + want[len(want)-maxComplaint:]
+		want := strings.TrimSpace(all.String())
+		if all.Len() > maxComplaint {
+			_, want, _ = strings.Cut(all.String()[all.Len()-maxComplaint:], " ")
+			want = "…" + want
 		}
 		expect.Same(t, fmt.Sprintf("of %d bytes", all.Len()), kept.String(), want)
 	}

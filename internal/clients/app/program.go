@@ -282,10 +282,12 @@ func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
 	case bytes.TrimSpace(out)[0] == '{' && wirejson.Deeper(out, wirejson.MaxDepth): // whether it is an answer cannot be read
 		return nil, eval.Errorf(
 			eval.KindMalformed, "what the program wrote nests deeper than %d levels: %s",
-			wirejson.MaxDepth, hidden.OutOf(wire.Excerpt(out)),
+			wirejson.MaxDepth, wire.Excerpt([]byte(hidden.OutOf(string(out)))),
 		)
 	case !utf8.Valid(out):
-		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
+		return nil, eval.Errorf(
+			eval.KindMalformed, "what the program wrote is not UTF-8: %s", wire.Excerpt([]byte(hidden.OutOf(string(out)))),
+		)
 	}
 	f, isAnswer := objectOf(out)
 	if err := misspelled(f); err != nil {

@@ -195,7 +195,7 @@ func (c *Caller) Reason(messages []string) string {
 	if more > 0 {
 		messages = append(messages[:3:3], fmt.Sprintf("and %d more", more))
 	}
-	return c.Secrets().OutOf(cutRunes(strings.Join(messages, "; "), maxMessage))
+	return cutRunes(c.Secrets().OutOf(strings.Join(messages, "; ")), maxMessage)
 }
 
 // TimeIn reads a time: seconds since 1970, or a text as in RFC 3339. Others are the zero time.
