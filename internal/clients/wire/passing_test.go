@@ -26,7 +26,9 @@ func TestKeysInWhatIsNotJSONAreMaskedInPlace(t *testing.T) {
 func TestMaskingChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	parts := []string{`{`, `}`, `[`, `]`, `"`, `\`, `,`, `:`, `?`, ` `, `1`, `tru`, `"index":`, `"a"`, `"c\u0061nary-"`, `"key"`, "\n", "data: "}
+	parts := []string{
+		`{`, `}`, `[`, `]`, `"`, `\`, `,`, `:`, `?`, ` `, `1`, `tru`, `"index":`, `"a"`, `"c\u0061nary-"`, `"key"`, "\n", "data: ",
+	}
 	s := NewSecrets("canary-key")
 	for range 20_000 {
 		var passed strings.Builder
