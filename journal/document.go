@@ -105,7 +105,7 @@ var ErrNoRun = errors.New("there is no run")
 // Reading says how a run is read, beyond what all need.
 type Reading func(*Document)
 
-// KeepFacts keeps what Facts yields in memory, some 75 bytes a trial, so that the file is read once.
+// KeepFacts keeps what Facts yields in memory, some 150 bytes a case and 40 a repeat, so that the file is read once.
 func KeepFacts(d *Document) { d.index.kept = &kept{at: map[factsKind]uint32{}} }
 
 // Open reads the run file in a run directory; path may name the file itself. The caller closes

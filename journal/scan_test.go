@@ -48,8 +48,8 @@ func sameScans(t testing.TB, data []byte) bool {
 	expect.OK(t, scanned.scan(commonLine(t))) // what the last line left must not show
 	var facts Facts
 	errs := []error{scanned.scan(data), nil}
-	one, kind := scanned.facts(&factsKind{})
-	errs[1] = cmp.Or(errs[0], (&factsReader{doc: &Document{}}).fill(&facts, &one, &kind))
+	reader := factsReader{scanned: scanned}
+	errs[1] = cmp.Or(errs[0], reader.fillScanned(&facts))
 	if !json.Valid(data) {
 		if slices.Contains(errs, nil) {
 			t.Fatalf("got no error, want one for what is not JSON: %s", data)
