@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -103,12 +105,19 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 			"the report %s cannot be read: %s%s; %s", x.report, readErr, x.hidden.OutOf(ended), x.hidden.OutOf(lastOf(string(out))),
 		)
 	}
+	if err != nil && len(tests.failures) == 0 { // what failed is not in the report
+		return Unscored(
+			"every test in the report %s passes, but the program %s; %s", x.report, err, x.hidden.OutOf(lastOf(string(out))),
+		)
+	}
 	return tests.finding(x.hidden.OutOf)
 }
 
 // testReport is what a JUnit file says.
 type testReport struct {
 	ran, passed int
+	hidden      int // failures without a test
+	wrong       int // failures and errors, of which a test may have several
 	failures    []string
 }
 
@@ -120,25 +129,69 @@ func readTests(root *os.Root, name string, before fs.FileInfo) (r testReport, er
 		return r, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	dec := xml.NewDecoder(io.LimitReader(file, maxTestReport))
-	for {
-		token, err := dec.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return r, fmt.Errorf("it is not XML: %w", err)
-		}
-		if begin, ok := token.(xml.StartElement); ok && begin.Name.Local == "testcase" {
-			if err := r.add(dec, begin); err != nil {
-				return r, fmt.Errorf("it is not XML: %w", err)
-			}
-		}
+	if err := r.read(xml.NewDecoder(io.LimitReader(file, maxTestReport))); err != nil {
+		return r, fmt.Errorf("it is not XML: %w", err)
 	}
 	if r.ran == 0 {
 		return r, errors.New("it has no test that ran")
 	}
 	return r, nil
+}
+
+// read reads all tests, and the failures of suites that no test shows: of a file that could not be loaded, or of a set-up.
+func (r *testReport) read(dec *xml.Decoder) error {
+	type suite struct{ counted, before int }
+	var open []suite
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			switch token.Name.Local {
+			case "testsuite", "testsuites":
+				open = append(open, suite{failuresIn(token.Attr), r.wrong})
+			case "testcase":
+				err = r.addTest(dec, token)
+			case "failure", "error":
+				err = r.addFailure(dec, token)
+			}
+			if err != nil {
+				return err
+			}
+		case xml.EndElement:
+			if name := token.Name.Local; name != "testsuite" && name != "testsuites" {
+				continue
+			}
+			last := open[len(open)-1]
+			open = open[:len(open)-1]
+			if hidden := last.counted - (r.wrong - last.before); hidden > 0 {
+				r.hide(hidden, fmt.Sprintf("%d more failed by the counts of the report", hidden))
+			}
+		}
+	}
+}
+
+// failuresIn is how many failures and errors a suite says that it and its suites have.
+func failuresIn(attrs []xml.Attr) (n int) {
+	for _, a := range attrs {
+		if a.Name.Local == "failures" || a.Name.Local == "errors" {
+			count, _ := strconv.Atoi(strings.TrimSpace(a.Value))
+			n += max(0, min(count, maxTestReport))
+		}
+	}
+	return n
+}
+
+// hide counts failures without a test.
+func (r *testReport) hide(n int, reason string) {
+	r.hidden += n
+	r.wrong += n
+	r.failures = append(r.failures, reason)
 }
 
 func openReport(root *os.Root, name string, before fs.FileInfo) (*os.File, error) {
@@ -158,41 +211,68 @@ func openReport(root *os.Root, name string, before fs.FileInfo) (*os.File, error
 	return root.Open(name)
 }
 
-func (r *testReport) add(dec *xml.Decoder, begin xml.StartElement) error {
-	type bad struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
+// reportedFailure is a failure or an error of a test or a suite.
+type reportedFailure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (f reportedFailure) reason() string {
+	if f.Message != "" {
+		return f.Message
 	}
+	first, _, _ := strings.Cut(strings.TrimSpace(f.Text), "\n")
+	return first
+}
+
+func (r *testReport) addFailure(dec *xml.Decoder, begin xml.StartElement) error {
+	var failure reportedFailure
+	if err := dec.DecodeElement(&failure, &begin); err != nil {
+		return err
+	}
+	r.hide(1, "outside of the tests: "+failure.reason())
+	return nil
+}
+
+func (r *testReport) addTest(dec *xml.Decoder, begin xml.StartElement) error {
 	var test struct {
-		Class    string    `xml:"classname,attr"`
-		Name     string    `xml:"name,attr"`
-		Skipped  *struct{} `xml:"skipped"`
-		Failures []bad     `xml:"failure"`
-		Errors   []bad     `xml:"error"`
+		Class    string            `xml:"classname,attr"`
+		Name     string            `xml:"name,attr"`
+		Status   string            `xml:"status,attr"`
+		Result   string            `xml:"result,attr"`
+		Skipped  *struct{}         `xml:"skipped"`
+		Failures []reportedFailure `xml:"failure"`
+		Errors   []reportedFailure `xml:"error"`
 	}
 	if err := dec.DecodeElement(&test, &begin); err != nil {
 		return err
 	}
 	wrong := slices.Concat(test.Failures, test.Errors)
+	state := strings.ToLower(test.Status + " " + test.Result)
 	switch {
-	case len(wrong) > 0:
-		message := wrong[0].Message
-		if message == "" {
-			message, _, _ = strings.Cut(strings.TrimSpace(wrong[0].Text), "\n")
-		}
+	case len(wrong) > 0 || failedState.MatchString(state):
+		wrong = append(wrong, reportedFailure{Message: "failed"})
 		r.ran++
-		r.failures = append(r.failures, strings.TrimPrefix(test.Class+" "+test.Name, " ")+": "+message)
-	case test.Skipped == nil:
+		r.wrong += max(1, len(wrong)-1) // a suite may count each of them
+		r.failures = append(r.failures, strings.TrimPrefix(test.Class+" "+test.Name, " ")+": "+wrong[0].reason())
+	case test.Skipped == nil && !notRun.MatchString(state):
 		r.ran++
 		r.passed++
 	}
 	return nil
 }
 
+// What googletest, CTest and others write in `status` and `result`, some of them without an element for it.
+var (
+	failedState = regexp.MustCompile(`\b(failed|fail|failure|error)\b`)
+	notRun      = regexp.MustCompile(`\b(notrun|disabled|skipped|suppressed)\b`)
+)
+
 func (r *testReport) finding(clean func(string) string) Finding {
-	reason := fmt.Sprintf("%d of %d tests pass", r.passed, r.ran)
+	all := r.ran + r.hidden
+	reason := fmt.Sprintf("%d of %d tests pass", r.passed, all)
 	if len(r.failures) > 0 {
 		reason += "\n" + strings.Join(r.failures, "\n")
 	}
-	return Graded(float64(r.passed)/float64(r.ran), r.passed == r.ran, "%s", shortened(clean(reason)))
+	return Graded(float64(r.passed)/float64(all), r.passed == all, "%s", shortened(clean(reason)))
 }
