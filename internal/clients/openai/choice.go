@@ -415,9 +415,13 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 }
 
 // callOf finds the call that a part continues, or begins a new one. Servers identify the call by an index,
-// by an id, or not at all. With the same index, a part with a name and another id begins a new call.
+// by an id, or not at all. With the same index, a part with a name and another id begins a new call. Without a stream, every
+// part is a call, whatever its id.
 func (c *choice) callOf(index *int, id, name string) *growing {
 	for _, g := range slices.Backward(c.calls) {
+		if c.raw != nil {
+			break
+		}
 		same := index == nil || g.index != nil && *g.index == *index
 		switch {
 		case !same:

@@ -55,6 +55,11 @@ func oddAnswers() map[string]oddAnswer {
 			`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a": 1.0}}},` +
 				`{"id":"2","function":{"name":"g","arguments":{"b":2}}}]},"finish_reason":"tool_calls"}]}`, done,
 		},
+		"one id and one index for all calls of an answer": {
+			`{"choices":[{"message":{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":1.0}"}},` +
+				`{"index":0,"id":"1","function":{"name":"g","arguments":"{\"b\":2}"}}]},"finish_reason":"tool_calls"}]}`,
+			candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: calls(call("1", "f", `{"a":1.0}`), call("1", "g", `{"b":2}`))},
+		},
 		"stop after calls": {
 			`{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":""}}]},"finish_reason":"stop"}]}`,
 			candidate{Reason: "TOOL_CALLS", Vendor: "stop", Parts: calls(call("", "f", ""))},
