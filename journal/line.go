@@ -118,7 +118,9 @@ func check(data []byte) (line, error) {
 var errNotJSON = errors.New("the line is not JSON")
 
 // ends verifies the checksum of a line and reads its type and number. Unless this package wrote the line, it is decoded.
+// A carriage return at its end is left out: git and editors on Windows write one.
 func ends(data []byte) (l line, err error) {
+	data = bytes.TrimSuffix(data, []byte("\r"))
 	if len(data) <= crcTail {
 		return l, errors.New("the line is too short")
 	}
