@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -92,7 +94,29 @@ func Load(ctx context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{options: o, outputs: outputs, job: j}, nil
+	job := &Job{options: o, outputs: outputs, job: j}
+	if err := job.checkReports(); err != nil {
+		return nil, err
+	}
+	return job, nil
+}
+
+// checkReports returns an error if a report would replace a file that a suite reads.
+func (j *Job) checkReports() error {
+	for _, out := range j.outputs {
+		report, err := os.Stat(out.Path)
+		if err != nil {
+			continue
+		}
+		for _, s := range j.job.Suites {
+			for name := range s.Sources() {
+				if info, err := os.Stat(filepath.Join(s.Dir(), filepath.FromSlash(name))); err == nil && os.SameFile(info, report) {
+					return eval.BadInput("the report %s would replace a file of the suite %s: name another file", out.Path, s.Name)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // Suites are the suites of the job, read-only.

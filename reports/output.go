@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,8 +43,8 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 			if err := files.Writable(path); err != nil {
 				return nil, eval.BadInput("the report %s cannot be written: %w", path, err)
 			}
-			if journal.IsRun(path) {
-				return nil, eval.BadInput("the report %s would replace the file of a run: name another file", path)
+			if what := replaced(path, out); what != "" {
+				return nil, eval.BadInput("the report %s would replace %s: name another file", path, what)
 			}
 		case stdout != "":
 			return nil, eval.BadInput(
@@ -55,6 +56,23 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 		out = append(out, Output{f, path})
 	}
 	return out, nil
+}
+
+// replaced says what a report at a path would replace that is worth keeping; "" for nothing.
+func replaced(path string, earlier []Output) string {
+	info, err := os.Stat(path)
+	ending := strings.ToLower(filepath.Ext(path))
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return ""
+	case slices.ContainsFunc(earlier, func(o Output) bool { return o.Path != "" && filepath.Clean(o.Path) == filepath.Clean(path) }):
+		return "another report of this command"
+	case err == nil && (ending == ".yaml" || ending == ".yml"): // no report is YAML
+		return "a suite or another YAML file"
+	case journal.IsRun(path):
+		return "the file of a run"
+	}
+	return ""
 }
 
 // WithTable adds "table" to the values of -o, unless another report goes to standard output.
