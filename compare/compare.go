@@ -335,7 +335,8 @@ func tooFew(p *Pairing, minPaired float64) string {
 				"same cases; %s", p.Compared, p.Of, lessThan, len(p.NotRun), accept,
 		)
 	}
-	why := fmt.Sprintf("%d of %d cases of the baseline are compared, %s: %s", p.Compared, p.Of, lessThan, accept)
+	why := fmt.Sprintf("%d of %s of the baseline %s compared, %s: %s", p.Compared, diag.Count(p.Of, "case"),
+		diag.Verb(cmp.Or(p.Compared, p.Of), "is", "are"), lessThan, accept)
 	if byName := p.acceptance(); byName != "" {
 		why += ", and " + byName + " accepts cases by name"
 	}

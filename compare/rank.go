@@ -38,8 +38,8 @@ func Rank(arms []*Side, o RankOptions) Ranking {
 	r.Cases, r.Units = k.cases, k.units
 	if r.Units < r.Needs {
 		r.Why = fmt.Sprintf(
-			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d "+
-				"at least", r.Units, len(arms), r.Needs,
+			"the cases are too few: %s (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d "+
+				"at least", diag.Count(r.Units, "independent one"), len(arms), r.Needs,
 		)
 		byMean(&r)
 		return r

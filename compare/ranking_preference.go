@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -127,7 +128,8 @@ func RankByPreference(arms []string, judged []CasePreference, o PreferenceOption
 	case len(groups) > 1:
 		out.Why = "no judged pair connects " + connectedBy(groups, arms) + ": there is no ranking across them"
 	case len(t.units) < least:
-		out.Why = fmt.Sprintf("no ranking of %d arms below %d independent cases; here are %d", len(arms), least, len(t.units))
+		out.Why = fmt.Sprintf("no ranking of %d arms below %d independent cases; here %s %d", len(arms), least,
+			diag.Verb(len(t.units), "is", "are"), len(t.units))
 	}
 	if out.Why != "" {
 		out.Refuse(out.Why)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -134,7 +135,8 @@ func (m *MetricComparison) adviseRounds(a *ArmComparison, alpha float64) {
 	case loss >= *m.Margin:
 		m.Advice = fmt.Sprintf("the loss seen, %.3f, is not smaller than the margin: look at the cases that got worse", loss)
 	case m.HeadErrors > 0:
-		m.Advice = fmt.Sprintf("%d answers of head could not be judged, and count as failures of cases that passed", m.HeadErrors)
+		m.Advice = diag.Count(m.HeadErrors, "answer") + " of head could not be judged, and " +
+			diag.Verb(m.HeadErrors, "counts as a failure of a case", "count as failures of cases") + " that passed"
 	default:
 		flips := float64(m.PairsWorse+m.PairsBetter+1) / float64(m.Pairs+2)
 		e, most := againstLoss(*m.Margin, m.size), roundsOf(m.N)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -194,8 +195,8 @@ func (m *MetricComparison) adviseBetter(alpha float64) {
 		return
 	}
 	m.Advice = fmt.Sprintf(
-		"it is better, but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
-		m.N, *m.Margin, need, m.MoreCases, LeastMargin(m.N, alpha),
+		"it is better, but %s can miss a loss of %g: it takes %d (%d more), or a margin of %g",
+		diag.Count(m.N, "case"), *m.Margin, need, m.MoreCases, LeastMargin(m.N, alpha),
 	)
 }
 

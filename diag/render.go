@@ -75,6 +75,14 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Verb returns the form of a verb for a number of things: one for 1, else many, as in "1 case is", "2 cases are".
+func Verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 func (r Renderer) one(b *strings.Builder, d Diagnostic) {
 	label := ""
 	if d.Severity == Warning {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -270,7 +271,7 @@ var (
 
 func (r *testReport) finding(clean func(string) string) Finding {
 	all := r.ran + r.hidden
-	reason := fmt.Sprintf("%d of %d tests pass", r.passed, all)
+	reason := fmt.Sprintf("%d of %s %s", r.passed, diag.Count(all, "test"), diag.Verb(all, "passes", "pass"))
 	if len(r.failures) > 0 {
 		reason += "\n" + strings.Join(r.failures, "\n")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -121,7 +122,7 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) AnswerScorer {
 		d, fields := rules.Compare(want, value, maxFields)
 		switch {
 		case d == nil && !partial && rules.Fields(want) <= maxFields:
-			return Uncheckable("the answer holds %d values, the expected JSON %d: they cannot be equal", fields, rules.Fields(want))
+			return Uncheckable("the answer holds %s, the expected JSON %d: they cannot be equal", diag.Count(fields, "value"), rules.Fields(want))
 		case d == nil:
 			return Unscored("the answer holds %d values: more than %d are too many to compare", fields, maxFields)
 		case d.Total == 0:
@@ -135,7 +136,8 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) AnswerScorer {
 		f := Fail("%s", summary)
 		if partial {
 			f.value = float64(d.Equal) / float64(d.Equal+d.Unequal)
-			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.Equal, d.Equal+d.Unequal, f.Reason)
+			f.Reason = fmt.Sprintf("%d of %s %s; %s", d.Equal, diag.Count(d.Equal+d.Unequal, "field"),
+				diag.Verb(d.Equal+d.Unequal, "matches", "match"), f.Reason)
 		}
 		f.Diff = strings.Join(lines, "\n")
 		if more := d.Total - len(lines); more > 0 {

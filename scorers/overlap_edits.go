@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
 )
 
 // maxEdit bounds texts whose edit distance is computed: the time grows with the product of their lengths.
@@ -38,8 +40,8 @@ func (e edits) tooLong(text, what string, mayPass func(characters, reference int
 	case longer <= maxEdit && n*e.total <= maxEdit*maxEdit:
 		return Finding{}, false
 	case !slices.ContainsFunc(e.folded, func(ref string) bool { return mayPass(n, utf8.RuneCountInString(ref)) }):
-		return Uncheckable("an answer of %d characters is too long or too short to be near enough to %s", n, quoteAny(e.refs)),
-			true
+		return Uncheckable("an answer of %s is too long or too short to be near enough to %s", diag.Count(n, "character"),
+			quoteAny(e.refs)), true
 	case longer > maxEdit:
 		return Unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
 	}

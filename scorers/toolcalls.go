@@ -160,7 +160,8 @@ func (c toolCallsScorer) compare(got []readCall) Finding {
 	ok := c.holds(&m, got, &pairs)
 	switch {
 	case m.left < 0 && c.differ(len(got)):
-		return Uncheckable("%s cannot be as expected: %d are listed", diag.Count(len(got), "tool call"), len(c.want))
+		return Uncheckable("%s cannot be as expected: %d %s listed", diag.Count(len(got), "tool call"), len(c.want),
+			diag.Verb(len(c.want), "is", "are"))
 	case m.left < 0:
 		return Unscored("%s are too many to compare with the %d listed", diag.Count(len(got), "tool call"), len(c.want))
 	case ok:

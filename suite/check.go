@@ -242,12 +242,7 @@ func have(n int, noun string) string {
 	return diag.Count(n, noun) + " have"
 }
 
-func beVerb(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
+func beVerb(n int) string { return diag.Verb(n, "is", "are") }
 
 // oneCase checks a case, and its request to each of its arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {

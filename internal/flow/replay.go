@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
@@ -69,7 +70,8 @@ func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	case len(places) == 0:
 		return out, nil
 	case r.next == nil:
-		return nil, miss("%d of %d embeddings were not recorded", len(places), len(out))
+		return nil, miss("%d of %s %s not recorded", len(places), diag.Count(len(out), "embedding"),
+			diag.Verb(len(places), "was", "were"))
 	}
 	vectors, err := r.next.Embed(ctx, rest)
 	call.Timing = rest.Timing

@@ -277,7 +277,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
 			"%s on %s: the baseline does not record variables, so %s with an `id:` of its own %s paired by that alone", p.head.Suite,
-			p.head.Arm, diag.Count(n, "case"), map[bool]string{true: "is", false: "are"}[n == 1],
+			p.head.Arm, diag.Count(n, "case"), diag.Verb(n, "is", "are"),
 		))
 	}
 	return arm
@@ -300,7 +300,7 @@ func noteLate(a *compare.ArmComparison, p armPair, base, head *journal.Document)
 	}
 	for i, limit := range []string{"the time limit", "a limit of steps, tokens or money"} {
 		if twoSided, _ := stats.FisherExact(was[i], before, is[i], after); twoSided < 0.05 {
-			a.Notes = append(a.Notes, fmt.Sprintf("%s ended %d of %d trials, %d of %d before", limit, is[i], after, was[i], before))
+			a.Notes = append(a.Notes, fmt.Sprintf("%s ended %d of %s, %d of %d before", limit, is[i], diag.Count(after, "trial"), was[i], before))
 		}
 	}
 }

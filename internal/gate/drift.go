@@ -277,7 +277,7 @@ func (w *nightWatch) read(selects eval.Selector, f *journal.Drift) (all []histor
 	}
 	if later > 0 {
 		f.Notes = append(f.Notes, diag.Count(later, "run")+" of the history began after this one and "+
-			map[bool]string{true: "is", false: "are"}[later == 1]+" not counted: was the clock wrong?")
+			diag.Verb(later, "is", "are")+" not counted: was the clock wrong?")
 	}
 	if tonight := w.tonight[[2]string{f.Suite, f.Arm}]; tonight != nil {
 		all = append(all, *tonight)

@@ -52,7 +52,8 @@ func (c *Checks) checkRaces(suites []*suite.Suite) error {
 	for _, r := range races {
 		if r.Cases < r.Least {
 			c.Notice(fmt.Sprintf(
-				"warning: no arm of %s can leave the race: it takes %d cases at least, and there are %d", r.Suite, r.Least, r.Cases,
+				"warning: no arm of %s can leave the race: it takes %d cases at least, and there %s %d", r.Suite, r.Least,
+				diag.Verb(r.Cases, "is", "are"), r.Cases,
 			))
 		}
 	}

@@ -380,15 +380,11 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates, "case"))
 	}
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
-		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
-	}
-	are := "are"
-	if arm.Effective == 1 {
-		are = "is"
+		text += fmt.Sprintf("; %d more %s not in the baseline as they are now (variables, scorers)", n, diag.Verb(n, "is", "are"))
 	}
 	return text + fmt.Sprintf(
 		". Add cases, or state a larger margin: %d %s enough for %.2g",
-		arm.Effective, are, compare.LeastMargin(arm.Effective, alpha),
+		arm.Effective, diag.Verb(arm.Effective, "is", "are"), compare.LeastMargin(arm.Effective, alpha),
 	)
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 		switch {
 		case of == 0: // the arm is newer
 		case 2*arm.Cases.Paired < of:
-			found.Why = fmt.Sprintf("%d of %d cases remain since %s", arm.Cases.Paired, of, rule.Past.Since)
+			found.Why = remain(arm.Cases.Paired, of) + " since " + rule.Past.Since
 			r.verdict(found, eval.Inconclusive, eval.OnFail)
 		default:
 			found.Why = fmt.Sprintf("since %s, margin %g", rule.Past.Since, rule.Total.Margin)
@@ -55,6 +56,10 @@ func (r *rulings) total(rule *eval.BaselineRule) {
 			r.verdict(found, arm.Verdict, rule.OnInconclusive)
 		}
 	}
+}
+
+func remain(n, of int) string {
+	return fmt.Sprintf("%d of %s %s", n, diag.Count(of, "case"), diag.Verb(cmp.Or(n, of), "remains", "remain"))
 }
 
 // since compares an arm with its outcomes in an earlier baseline, which had `of` cases.
@@ -127,7 +132,7 @@ func (c *Checks) warnTotal(suite string, rule *eval.BaselineRule) {
 		switch {
 		case of == 0: // the arm is newer
 		case 2*arm.Cases < of:
-			text = fmt.Sprintf("%s on %s: %d of %d cases remain since %s, and `total` needs half of them", suite, name, arm.Cases, of,
+			text = fmt.Sprintf("%s on %s: %s since %s, and `total` needs half of them", suite, name, remain(arm.Cases, of),
 				rule.Past.Since)
 		default:
 			text = arm.tooFew(suite, eval.MetricMargin{Name: eval.MetricPass, Margin: rule.Total.Margin}, finalAlpha(rule))

@@ -83,8 +83,8 @@ func (f failingTag) String() string {
 	if f.MoreArms > 0 {
 		where += " and " + diag.Count(f.MoreArms, "more arm")
 	}
-	return fmt.Sprintf("tag %s: %d of %s failed, %d of the %d others (%s on %s)",
-		f.Tag, f.Failed, diag.Count(f.Of, "case"), f.OthersFailed, f.OthersOf, f.Suite, where)
+	return fmt.Sprintf("tag %s: %d of %s failed, %d of the %s (%s on %s)",
+		f.Tag, f.Failed, diag.Count(f.Of, "case"), f.OthersFailed, diag.Count(f.OthersOf, "other"), f.Suite, where)
 }
 
 // passFail counts judged cases, and those that failed.

@@ -50,7 +50,7 @@ func Damage(d *journal.Document) []string {
 		out = append(out, "damaged: "+place)
 	}
 	if more := len(d.Damaged) - maxDamage; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more places like these", more))
+		out = append(out, "and "+diag.Count(more, "more place")+" like these")
 	}
 	return out
 }

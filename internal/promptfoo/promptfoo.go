@@ -223,8 +223,8 @@ func (im *Import) Needs() []string { return im.needs }
 func (im *Import) Summary() string {
 	n := im.fates.counts()
 	out := fmt.Sprintf(
-		"%d keys: %d imported, %d with a difference, %d not expressible",
-		len(im.fates.lines), n[statusOK], n[statusDiffers], n[statusTODO],
+		"%s: %d imported, %d with a difference, %d not expressible",
+		diag.Count(len(im.fates.lines), "key"), n[statusOK], n[statusDiffers], n[statusTODO],
 	)
 	if im.evals {
 		return out

@@ -102,7 +102,7 @@ func (c *converter) delay(s src) {
 	if c.limits.get("requestsPerMinute") == nil {
 		c.limits.set("requestsPerMinute", integer(perMinute), fmt.Sprintf("promptfoo paused for %s ms after each call", s.text()))
 	}
-	s.differs("as %d requests per minute", perMinute)
+	s.differs("as %s per minute", diag.Count(perMinute, "request"))
 }
 
 func number(s src) (float64, bool) {

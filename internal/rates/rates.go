@@ -54,8 +54,9 @@ func (b *Budget) Refusal(cost Amount) string {
 		most.Calls > 0 && cost.Calls > 0 && b.Settled.Calls+cost.Calls > most.Calls:
 		return fmt.Sprintf("the budget of %s is spent", diag.Count(most.Calls, "call"))
 	case most.Tokens > 0 && cost.Tokens > 0 && b.Settled.Tokens+cost.Tokens > most.Tokens:
-		return fmt.Sprintf("the budget of %s is spent: %d are left, and the call may cost %d",
-			diag.Count(most.Tokens, "token"), max(0, most.Tokens-b.Settled.Tokens), cost.Tokens)
+		left := max(0, most.Tokens-b.Settled.Tokens)
+		return fmt.Sprintf("the budget of %s is spent: %d %s left, and the call may cost %d",
+			diag.Count(most.Tokens, "token"), left, diag.Verb(left, "is", "are"), cost.Tokens)
 	case most.Money > 0 && cost.Money > 0 && b.Settled.Money+cost.Money > most.Money+Dust:
 		what := strconv.FormatFloat(most.Money, 'f', -1, 64)
 		if b.Currency != "" {

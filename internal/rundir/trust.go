@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/files"
 )
 
@@ -39,7 +40,7 @@ func Load(getenv func(string) string) (*Keys, error) {
 	k := &Keys{shared: []byte(strings.TrimSpace(getenv(Variable)))}
 	if n := len(k.shared); n > 0 && n < minShared {
 		return nil, fmt.Errorf(
-			"%s has %d characters; it takes at least %d, such as those of `openssl rand -hex 32`", Variable, n, minShared,
+			"%s has %s; it takes at least %d, such as those of `openssl rand -hex 32`", Variable, diag.Count(n, "character"), minShared,
 		)
 	}
 	if dir, err := os.UserConfigDir(); err == nil {

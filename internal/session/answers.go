@@ -163,7 +163,7 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 	switch {
 	case l.Response.failed != nil:
 	case t.Request.Live && len(l.Turns) != t.Request.UserTurns():
-		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", text.Describe(&t.Trial), t.Request.UserTurns())
+		return fmt.Errorf("%s is a live chat: `turns` takes its %s", text.Describe(&t.Trial), diag.Count(t.Request.UserTurns(), "answer"))
 	case !t.Request.Live && l.Turns != nil:
 		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", text.Describe(&t.Trial))
 	}

@@ -142,7 +142,8 @@ func (j *Job) KeptOptions() *eval.RunOptions {
 // Continues returns an error if a run did not begin with the suites and options of this job. Limits and reports may differ.
 func (j *Job) Continues(run *eval.Run) error {
 	if len(j.Suites) != len(run.Suites) {
-		return eval.BadInput("it began with %s, and %d are named", diag.Count(len(run.Suites), "suite"), len(j.Suites))
+		return eval.BadInput("it began with %s, and %d %s named", diag.Count(len(run.Suites), "suite"), len(j.Suites),
+			diag.Verb(len(j.Suites), "is", "are"))
 	}
 	for i, s := range j.Suites {
 		if s.Hash() != run.Suites[i].Hash {

@@ -129,16 +129,17 @@ func (o *rescoredRun) Check(plan *runner.Plan) error {
 			added++
 		}
 	}
+	otherwise := fmt.Sprintf("%d %s a different request now, %d %s new", changed, diag.Verb(changed, "has", "have"), added,
+		diag.Verb(added, "is", "are"))
 	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
 		return eval.BadInput(
-			"no trial of the suites has an answer in %s: %d have a different request now, %d are new; scorers may change freely, "+
-				"prompts, targets and variables may not",
-			o.doc.Run.ID, changed, added,
+			"no trial of the suites has an answer in %s: %s; scorers may change freely, prompts, targets and variables "+
+				"may not", o.doc.Run.ID, otherwise,
 		)
 	}
 	if changed+added > 0 {
-		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d have a different request now, %d are new; `%s` runs them",
-			diag.Count(changed+added, "trial"), o.doc.Run.ID, changed, added, o.remedy))
+		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %s; `%s` runs them",
+			diag.Count(changed+added, "trial"), o.doc.Run.ID, otherwise, o.remedy))
 	}
 	if gone := o.doc.Len() - found - changed; gone > 0 {
 		o.notice(fmt.Sprintf("%s of %s left out: the suites no longer have them", diag.Count(gone, "trial"), o.doc.Run.ID))
