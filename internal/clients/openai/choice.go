@@ -396,7 +396,12 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	if len(c.calls) >= maxCalls {
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d calls", maxCalls)
 	}
-	g := c.callOf(index, string(id), string(name))
+	var g *growing
+	if c.raw != nil { // no stream: each part is a call, whatever its id
+		g = c.newCall(index)
+	} else {
+		g = c.callOf(index, string(id), string(name))
+	}
 	if g.Name == "" {
 		g.Name = string(name)
 	}
@@ -415,13 +420,9 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 }
 
 // callOf finds the call that a part continues, or begins a new one. Servers identify the call by an index,
-// by an id, or not at all. With the same index, a part with a name and another id begins a new call. Without a stream, every
-// part is a call, whatever its id.
+// by an id, or not at all. With the same index, a part with a name and another id begins a new call.
 func (c *choice) callOf(index *int, id, name string) *growing {
 	for _, g := range slices.Backward(c.calls) {
-		if c.raw != nil {
-			break
-		}
 		same := index == nil || g.index != nil && *g.index == *index
 		switch {
 		case !same:
@@ -435,6 +436,10 @@ func (c *choice) callOf(index *int, id, name string) *growing {
 			break
 		}
 	}
+	return c.newCall(index)
+}
+
+func (c *choice) newCall(index *int) *growing {
 	g := &growing{FunctionCall: &eval.FunctionCall{}, index: index}
 	c.calls = append(c.calls, g)
 	c.pieces.AddCall(g.FunctionCall)
