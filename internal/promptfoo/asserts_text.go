@@ -1,7 +1,9 @@
 package promptfoo
 
 import (
+	"math"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -283,7 +285,11 @@ func (c *converter) levenshtein(a assertion) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
-	return &scorer{kind: "levenshtein", value: new(mapping).set("to", textValue(value)).set("max", threshold(a.src, "5")), not: a.not}, ""
+	limit := threshold(a.src, "5")
+	if n, err := strconv.ParseFloat(string(limit), 64); err == nil { // a distance is a whole number
+		limit = literal(strconv.FormatFloat(math.Floor(n), 'f', -1, 64))
+	}
+	return &scorer{kind: "levenshtein", value: new(mapping).set("to", textValue(value)).set("max", limit), not: a.not}, ""
 }
 
 // overlap makes a scorer that compares the answer with references. byDefault is promptfoo's threshold.

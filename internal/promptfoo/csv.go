@@ -210,7 +210,11 @@ func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) s
 		if m := strings.TrimSpace(cells["__metric"]); m != "" {
 			config["metric"] = m
 		}
-		for _, key := range []string{"__config:" + h + ":threshold", fmt.Sprintf("__config:__expected%d:threshold", n+1)} {
+		keys := []string{fmt.Sprintf("__config:__expected%d:threshold", n+1)} // the n-th that has a text, whatever its column's name
+		if n == 0 {
+			keys = append(keys, "__config:__expected:threshold")
+		}
+		for _, key := range keys {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(cells[key]), 64); err == nil {
 				config["threshold"] = v
 			}
@@ -252,7 +256,9 @@ func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 		if is && key == "value" && !assertionKinds()[fmt.Sprint(made["type"])].code { // a cell is not a template
 			value = filledIn(text, cell.row)
 		}
-		cell.config[key] = value
+		if _, given := cell.config[key]; !given { // a threshold of its own column wins
+			cell.config[key] = value
+		}
 	}
 	data, err := json.Marshal(cell.config)
 	if err != nil {
