@@ -67,7 +67,7 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	switch {
-	case strings.HasSuffix(noun, "y"):
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "ay"):
 		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
 	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
 		return fmt.Sprintf("%d %ses", n, noun)
