@@ -9,44 +9,38 @@ import (
 )
 
 // unsettledAnswer is an answer that was paid for before its trial could be settled: it waits for judges or embeddings. It has a
-// line so that a crash does not lose it.
+// line so that a crash does not lose it. The last answered call of a trial that has further calls to come is one as well: if it
+// starts programs, it has one line before they run, and a second one with their results.
 type unsettledAnswer struct {
 	ID       string              `json:"id"` // of the trial
 	N        int                 `json:"n"`
 	Model    string              `json:"model"`
+	Number   int                 `json:"turn,omitempty"` // of a call, from 1
 	Request  *eval.Request       `json:"request,omitempty"`
 	Response *eval.Response      `json:"response"`
 	Calls    []eval.AnsweredCall `json:"turns,omitempty"`
+	Results  []eval.CallResult   `json:"results,omitempty"` // of a call
 	Usage    *eval.Usage         `json:"usage,omitempty"`
 	Timing   *eval.Timing        `json:"timing,omitempty"`
 	TraceID  string              `json:"traceId,omitempty"`
 }
 
-// unsettledCall is an answered call of a trial that has further calls to come. Its line has the type of an unsettledAnswer,
-// and only a call has a number. If the call starts programs, it has one line before they run, and a second one with their
-// results.
-type unsettledCall struct {
-	ID       string            `json:"id"` // of the trial
-	N        int               `json:"n"`
-	Model    string            `json:"model"`
-	Number   int               `json:"turn"` // from 1
-	Request  *eval.Request     `json:"request,omitempty"`
-	Response *eval.Response    `json:"response"`
-	Results  []eval.CallResult `json:"results,omitempty"`
-	Usage    *eval.Usage       `json:"usage,omitempty"`
-	Timing   *eval.Timing      `json:"timing,omitempty"`
-}
-
 // KeptAnswer writes the answer of a trial that is not settled yet.
 func (w *Writer) KeptAnswer(r *eval.Result) error {
-	return w.write(answerKind, &unsettledAnswer{r.ID, r.N, r.Model, r.Request, r.Response, r.Calls, r.Usage, r.Timing, r.TraceID})
+	return w.write(answerKind, &unsettledAnswer{
+		ID: r.ID, N: r.N, Model: r.Model, Request: r.Request, Response: r.Response, Calls: r.Calls,
+		Usage: r.Usage, Timing: r.Timing, TraceID: r.TraceID,
+	})
 }
 
 // KeptCall writes the last answered call of a trial that has further calls to come.
 func (w *Writer) KeptCall(r *eval.Result) error {
 	n := len(r.Calls)
 	last := &r.Calls[n-1]
-	return w.write(answerKind, &unsettledCall{r.ID, r.N, r.Model, n, r.Request, &last.Response, last.Results, &last.Usage, &last.Timing})
+	return w.write(answerKind, &unsettledAnswer{
+		ID: r.ID, N: r.N, Model: r.Model, Number: n, Request: r.Request, Response: &last.Response, Results: last.Results,
+		Usage: &last.Usage, Timing: &last.Timing,
+	})
 }
 
 // judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
@@ -242,7 +236,7 @@ func (d *Document) Pending(id string) *eval.Result {
 // pendingTurns are the calls of a trial up to the first that is missing or cannot be read.
 func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 	for i, line := range p.turns {
-		var a unsettledCall
+		var a unsettledAnswer
 		if d.file.decode(line, &a) != nil || a.Number != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}
