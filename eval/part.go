@@ -73,36 +73,42 @@ type partList []Part
 
 // UnmarshalJSON reads parts from a run file. The member of a part says which kind it is. The list has this
 // method instead of the turn or candidate around it: a decoder scans a value twice if it has the method.
-func (p *partList) UnmarshalJSON(data []byte) error {
-	written := make([]struct {
+func (p *partList) UnmarshalJSON(data []byte) (err error) {
+	const most = 1 // turns have one part; the decoder would make room for ten
+	*p, err = decodeList(data, most, func(w *struct {
 		TextPart
 		ImagePart
 		DataPart
 		RawPart
 		ResultPart
-	}, 0, 1) // most turns have one part; the decoder would make room for ten
-	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
-		return err
-	}
-	*p = nil
-	if written != nil {
-		*p = make(partList, len(written))
-	}
-	for i := range written {
-		switch w := &written[i]; {
+	},
+	) Part {
+		switch {
 		case w.Image != nil:
-			(*p)[i] = w.ImagePart
+			return w.ImagePart
 		case w.Data != nil:
-			(*p)[i] = w.DataPart
+			return w.DataPart
 		case w.Raw != nil:
-			(*p)[i] = w.RawPart
+			return w.RawPart
 		case w.Result != nil:
-			(*p)[i] = w.ResultPart
-		default:
-			(*p)[i] = w.TextPart
+			return w.ResultPart
 		}
+		return w.TextPart
+	})
+	return err
+}
+
+// decodeList reads a list of items of several kinds, and kind takes out the one that is written. null is nil.
+func decodeList[Written, Item any](data []byte, room int, kind func(*Written) Item) (out []Item, err error) {
+	written := make([]Written, 0, room)
+	if err := wirejson.DecodeAnyCase(data, &written); err != nil || written == nil {
+		return nil, err
 	}
-	return nil
+	out = make([]Item, len(written))
+	for i := range written {
+		out[i] = kind(&written[i])
+	}
+	return out, nil
 }
 
 // Piece is a part of an answer: a TextPiece, ReasoningPiece, CallPiece or OtherPiece.
@@ -169,31 +175,24 @@ func (c *Candidate) EndsInCall() bool {
 type pieceList []Piece
 
 // UnmarshalJSON reads pieces as that of partList reads parts.
-func (p *pieceList) UnmarshalJSON(data []byte) error {
-	written := make([]struct {
+func (p *pieceList) UnmarshalJSON(data []byte) (err error) {
+	const most = 2 // answers with pieces have a call, and a text or a thought
+	*p, err = decodeList(data, most, func(w *struct {
 		TextPiece
 		ReasoningPiece
 		CallPiece
 		OtherPiece
-	}, 0, 2) // most answers with pieces have a call, and a text or a thought
-	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
-		return err
-	}
-	*p = nil
-	if written != nil {
-		*p = make(pieceList, len(written))
-	}
-	for i := range written {
-		switch w := &written[i]; {
+	},
+	) Piece {
+		switch {
 		case w.Call != nil:
-			(*p)[i] = w.CallPiece
+			return w.CallPiece
 		case w.Other != nil:
-			(*p)[i] = w.OtherPiece
+			return w.OtherPiece
 		case w.Reasoning != "":
-			(*p)[i] = w.ReasoningPiece
-		default:
-			(*p)[i] = w.TextPiece
+			return w.ReasoningPiece
 		}
-	}
-	return nil
+		return w.TextPiece
+	})
+	return err
 }
