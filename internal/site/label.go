@@ -123,9 +123,16 @@ func (s *Server) answerOf(w http.ResponseWriter, r *http.Request) (result *eval.
 	if !ok {
 		return nil, "", false
 	}
-	opened := s.opened.take(one)
-	defer s.opened.leave(opened)
-	result, closed, err := s.labelled(r, opened)
+	err := s.using(r, one, func(opened *openRun) (err error) {
+		at, ok := opened.doc.Find(r.PathValue("trial"))
+		if !ok {
+			return errNoTrial
+		}
+		if result, err = opened.doc.Trial(at); err == nil {
+			closed = s.labelling.closed(opened.doc, result)
+		}
+		return err
+	})
 	if err != nil {
 		answer(w, nil, err)
 	}
@@ -133,25 +140,6 @@ func (s *Server) answerOf(w http.ResponseWriter, r *http.Request) (result *eval.
 }
 
 var errNoTrial = errors.New("the run has no such trial")
-
-func (s *Server) labelled(r *http.Request, opened *openRun) (*eval.Result, string, error) {
-	if err := s.use(r.Context(), opened); err != nil {
-		return nil, "", err
-	}
-	defer opened.mu.Unlock()
-	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
-		return nil, "", errOld
-	}
-	at, ok := opened.doc.Find(r.PathValue("trial"))
-	if !ok {
-		return nil, "", errNoTrial
-	}
-	result, err := opened.doc.Trial(at)
-	if err != nil {
-		return nil, "", err
-	}
-	return result, s.labelling.closed(opened.doc, result), nil
-}
 
 func (l *labelling) closed(d *journal.Document, r *eval.Result) string {
 	return cmp.Or(closedTrial(r), l.closedRun(d))
@@ -305,18 +293,11 @@ func (s *Server) listLabelled(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	opened := s.opened.take(one)
-	defer s.opened.leave(opened)
-	if err := s.use(r.Context(), opened); err != nil {
-		answer(w, nil, err)
-		return
-	}
-	defer opened.mu.Unlock()
-	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
-		answer(w, nil, errOld)
-		return
-	}
-	out, err := s.labelling.labelled(opened.doc, s.options.Dir.Abs(""))
+	var out *labelledTrials
+	err := s.using(r, one, func(opened *openRun) (err error) {
+		out, err = s.labelling.labelled(opened.doc, s.options.Dir.Abs(""))
+		return err
+	})
 	answer(w, out, err)
 }
 

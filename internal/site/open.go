@@ -95,6 +95,28 @@ func (s *Server) use(ctx context.Context, r *openRun) error {
 	return err
 }
 
+// using calls read with a run that is up to date and locked, if the page of the request does not show an earlier one.
+func (s *Server) using(r *http.Request, one *viewedRun, read func(*openRun) error) error {
+	opened := s.opened.take(one)
+	defer s.opened.leave(opened)
+	if err := s.use(r.Context(), opened); err != nil {
+		return err
+	}
+	defer opened.mu.Unlock()
+	if err := opened.shownBy(r); err != nil {
+		return err
+	}
+	return read(opened)
+}
+
+// shownBy is errOld if the page of the request shows an earlier epoch.
+func (r *openRun) shownBy(request *http.Request) error {
+	if of := request.URL.Query().Get("of"); of != "" && of != r.epoch {
+		return errOld
+	}
+	return nil
+}
+
 // useBlocks is use for callers that need r.served, for which the server reads all trials once.
 func (s *Server) useBlocks(ctx context.Context, r *openRun) error {
 	if err := s.use(ctx, r); err != nil {
@@ -225,8 +247,8 @@ func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byt
 		return nil, "", err
 	}
 	defer opened.mu.Unlock()
-	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
-		return nil, "", errOld
+	if err := opened.shownBy(r); err != nil {
+		return nil, "", err
 	}
 	data, err = opened.served.Block(name)
 	return data, opened.mark(opened.served.Blocks()), err
