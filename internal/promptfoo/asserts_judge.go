@@ -182,14 +182,9 @@ func (c *converter) embedding(s src) {
 
 func rubric(least, note string) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
-		value := a.get("value")
-		var texts []string
-		for _, item := range value.items() {
-			text, why := c.expected(item)
-			if why != "" {
-				return nil, why
-			}
-			texts = append(texts, text)
+		texts, why := c.expectedList(a.get("value"))
+		if why != "" {
+			return nil, why
 		}
 		if len(texts) == 0 {
 			return nil, "there is no rubric"

@@ -39,6 +39,17 @@ func (c *converter) expected(s src) (string, string) {
 	return text, ""
 }
 
+func (c *converter) expectedList(s src) (out []string, why string) {
+	for _, item := range s.items() {
+		text, why := c.expected(item)
+		if why != "" {
+			return nil, why
+		}
+		out = append(out, text)
+	}
+	return out, ""
+}
+
 func text(kind string, fold bool) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
 		value, why := c.expected(a.get("value"))
@@ -56,28 +67,23 @@ func text(kind string, fold bool) toScorer {
 func several(kind string, fold bool) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
 		v := a.get("value")
-		out := &sequence{}
+		var list []string
+		var why string
 		switch {
 		case v.IsScalar() && (strings.Contains(v.text(), "{{") || strings.HasPrefix(v.text(), "file://")):
 			return c.shimmed(a, nil)
 		case v.IsScalar():
-			for _, part := range commaSeparated(v.text()) {
-				out.add(textValue(part))
-			}
+			list = commaSeparated(v.text())
+		case v.IsSequence():
+			list, why = c.expectedList(v)
 		}
-		if v.IsSequence() {
-			for _, item := range v.items() {
-				text, why := c.expected(item)
-				if why != "" {
-					return nil, why
-				}
-				out.add(textValue(text))
-			}
+		if why != "" {
+			return nil, why
 		}
-		if out.empty() {
+		if len(list) == 0 {
 			return nil, "the list of texts is empty"
 		}
-		return &scorer{kind: kind, value: out, options: ignoreCase(fold), not: a.not}, ""
+		return &scorer{kind: kind, value: texts(list...), options: ignoreCase(fold), not: a.not}, ""
 	}
 }
 
@@ -297,15 +303,11 @@ func overlap(kind, byDefault, note string, more ...keyValue) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
 		var to yamlValue
 		if v := a.get("value"); v.IsSequence() {
-			all := &sequence{}
-			for _, item := range v.items() {
-				text, why := c.expected(item)
-				if why != "" {
-					return nil, why
-				}
-				all.add(textValue(text))
+			all, why := c.expectedList(v)
+			if why != "" {
+				return nil, why
 			}
-			to = all
+			to = texts(all...)
 		} else {
 			text, why := c.expected(v)
 			if why != "" {

@@ -252,9 +252,14 @@ func (t *translator) prefixed(e *nunjucksExpr, word string) (string, error) {
 		t.note("`is defined` checks whether the variable has a value")
 		return t.expression(e.args[0])
 	}
+	return e.call(word, t.expression)
+}
+
+// call writes a call of a function with translated arguments.
+func (e *nunjucksExpr) call(word string, translate func(*nunjucksExpr) (string, error)) (string, error) {
 	out := "(" + word
 	for _, arg := range e.args {
-		s, err := t.expression(arg)
+		s, err := translate(arg)
 		if err != nil {
 			return "", err
 		}

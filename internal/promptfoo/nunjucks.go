@@ -370,15 +370,7 @@ func (t *translator) plainly(text string) (string, error) {
 func (t *translator) truth(e *nunjucksExpr) (string, error) {
 	switch e.op {
 	case "and", "or", "not":
-		out := "(" + e.op
-		for _, arg := range e.args {
-			s, err := t.truth(arg)
-			if err != nil {
-				return "", err
-			}
-			out += " " + s
-		}
-		return out + ")", nil
+		return e.call(e.op, t.truth)
 	case "name":
 		if t.typed[e.name] {
 			v, err := t.expression(e)
