@@ -99,7 +99,8 @@ func TestControlNormalPowerIsWrong(t *testing.T) {
 		units[i] = plannedUnit{1, 1, 1}
 	}
 	d := newDesign(units, 0.05, nominal, false, 1)
-	if chance := d.detects(0.05, stats.MDE(60, nominal, power, 0.05), reportDraws); chance > power-0.1 {
+	loss := (stats.NormalQuantile(1-nominal) + stats.NormalQuantile(power)) * math.Sqrt(0.05/60)
+	if chance := d.detects(0.05, loss, reportDraws); chance > power-0.1 {
 		t.Errorf("the loss of the formula is reported in %.3f, want much less than %g", chance, power)
 	}
 }

@@ -62,16 +62,6 @@ func (m *Matrix) place(class string) int {
 	return len(m.Classes) - 1
 }
 
-// Total returns the sum of all weights.
-func (m *Matrix) Total() (sum float64) {
-	for _, row := range m.Counts {
-		for _, n := range row {
-			sum += n
-		}
-	}
-	return sum
-}
-
 // Margins returns the sums from which all metrics are computed.
 func (m *Matrix) Margins() Margins {
 	out := NewMargins(len(m.Classes))

@@ -122,7 +122,6 @@ type digest struct {
 	outcome              eval.Outcome
 	usage                eval.Usage
 	latencyMs            float64
-	errorKind            eval.ErrorKind
 	metrics              []metric
 	class                *eval.Pair // nil without a classification
 	flags                flags
@@ -221,7 +220,6 @@ func (x *index) digest(e *entry) digest {
 		caseName:  x.caseOf(e),
 		arm:       s.arm,
 		outcome:   eval.Outcome(s.outcome),
-		errorKind: eval.ErrorKind(s.errorKind),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
 		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), class: x.classOf(e), flags: e.flags,
 	}

@@ -376,7 +376,7 @@ rules:
 				items.Write(append(line, '\n'))
 			}
 			first := calls[name+"-0"]
-			out := &wire.OutgoingBatch{Key: "run.1", First: first, Items: 3, Size: int64(items.Len()), Open: func() (io.ReadCloser, error) {
+			out := &wire.OutgoingBatch{Key: "run.1", First: first, Size: int64(items.Len()), Open: func() (io.ReadCloser, error) {
 				return io.NopCloser(bytes.NewReader(items.Bytes())), nil
 			}}
 			state, err := b.Submit(t.Context(), out)

@@ -64,7 +64,7 @@ func (b *Batches) attempt(ctx context.Context, out *outgoing) (in *incoming, why
 		return nil, nil, err
 	}
 	batch := &wire.OutgoingBatch{
-		Key: in.Key, First: out.first, Items: len(out.items), Embeds: out.embeds, Size: out.size,
+		Key: in.Key, First: out.first, Embeds: out.embeds, Size: out.size,
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(out.lines, 0, out.size)), nil },
 	}
 	unclear := false

@@ -202,7 +202,6 @@ func (r *rulings) drift(rules []eval.DriftRule) {
 
 // nightWatch reads the nights of arms from a history.
 type nightWatch struct {
-	in      rundir.Dir
 	store   *history.Store // nil without a history
 	known   []rundir.Acknowledgement
 	until   *eval.Run                    // the newest night; nil for the newest of the history
@@ -210,7 +209,7 @@ type nightWatch struct {
 }
 
 func watchNights(in rundir.Dir) (w *nightWatch, err error) {
-	w = &nightWatch{in: in}
+	w = &nightWatch{}
 	if w.store, err = in.ReadHistory(); err != nil {
 		return nil, fmt.Errorf("the nights cannot be read: %w", err)
 	}

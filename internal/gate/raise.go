@@ -67,10 +67,10 @@ type raising struct {
 
 // raisedTrial is how the scorers of today score a recorded answer.
 type raisedTrial struct {
-	was, scorers string // their hashes
-	outcome      eval.Outcome
-	scores       []journal.NamedScore
-	class        *eval.Pair
+	scorers string // their hash
+	outcome eval.Outcome
+	scores  []journal.NamedScore
+	class   *eval.Pair
 }
 
 // older reports whether some case of a side has scorers of which only the versions are older than those of a wanted hash.
@@ -153,7 +153,7 @@ func (r *raising) take(result *eval.Result) {
 	if err != nil || result.Outcome() == eval.Err && was.Outcome() != eval.Err {
 		return
 	}
-	t := &raisedTrial{was: was.ScorersHash, scorers: result.ScorersHash, outcome: result.Outcome()}
+	t := &raisedTrial{scorers: result.ScorersHash, outcome: result.Outcome()}
 	for _, s := range result.Scores {
 		if value, ok := s.Value(); ok && s.Name != "" {
 			t.scores = append(t.scores, journal.NamedScore{Name: s.Name, Value: value})

@@ -32,11 +32,10 @@ type fate struct {
 }
 
 type fateLine struct {
-	path  string
-	file  string // "" for the configuration
-	at    int    // line in the file, 0 if unknown
-	fate  fate
-	order int
+	path string
+	file string // "" for the configuration
+	at   int    // line in the file, 0 if unknown
+	fate fate
 }
 
 // fates collects what became of each key of the source (see fate), and the lines of the report about it.
@@ -269,7 +268,6 @@ func (l *fates) add(n fateLine) {
 		return
 	}
 	l.listed[n.path] = true
-	n.order = len(l.lines)
 	l.lines = append(l.lines, n)
 }
 

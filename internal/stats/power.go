@@ -158,16 +158,6 @@ func sampleSize(alpha, power, psi, margin, diff float64) int {
 	return cases(z * z * max(0, psi) / (distance * distance))
 }
 
-// MDE is the minimum detectable effect, a difference of rates or scores in [0,1]. It is what n paired cases detect
-// with the given power at one-sided alpha: (z_{1-alpha}+z_power)* sqrt(variance/n). For pass/fail the variance is the
-// discordance. No cases: 1.
-func MDE(n int, alpha, power, variance float64) float64 {
-	if n <= 0 || !finite(variance) {
-		return 1
-	}
-	return min(1, zSum(alpha, power)*math.Sqrt(max(0, variance)/float64(n)))
-}
-
 // minCasesWithoutFlip is the smallest number of paired cases with which Tango can show
 // non-inferiority within margin at one-sided alpha when no case flips:
 // floor(z^2*(1/margin-1))+1. No margin: MaxInt32.

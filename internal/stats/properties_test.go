@@ -231,7 +231,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 				z0, ni0 := Pairs{n, 0, x}.TangoNonInferiority(p)
 				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
 				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), Pairs{n, x, 0}.tangoBeyond(p), Pairs{n, x, 0}.Tango(p), two(lo, hi),
-					MDE(n, p, 0.8, p), sampleSize(p, 0.8, 0.1, p, 0),
+					sampleSize(p, 0.8, 0.1, p, 0),
 					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), minCasesWithoutFlip(p, p))
 			}
 		}

@@ -220,7 +220,6 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 		Discordance float64
 		Margin      float64
 		TrueDiff    float64 `json:"true_diff"`
-		MDE         float64
 		N           int
 	}
 	same := func(t *testing.T, got, want int) {
@@ -230,9 +229,6 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 	return map[string]func(*testing.T, json.RawMessage){
 		"sample_size_noninferiority": each(func(t *testing.T, v plan) {
 			same(t, sampleSize(v.Alpha, v.Power, v.Discordance, v.Margin, v.TrueDiff), v.N)
-		}),
-		"mde": each(func(t *testing.T, v plan) {
-			near(t, "mde", MDE(v.N, v.Alpha, v.Power, v.Discordance), v.MDE)
 		}),
 		"min_n_zero_discordant": each(func(t *testing.T, v plan) {
 			same(t, minCasesWithoutFlip(v.Alpha, v.Margin), v.N)

@@ -60,7 +60,6 @@ func (b *bulkInsert) close() error {
 
 // words numbers texts in the table word.
 type words struct {
-	tx           *sql.Tx
 	find, insert *sql.Stmt
 	ids          map[string]int64
 	texts        map[int64]string
@@ -69,7 +68,7 @@ type words struct {
 func newWords(tx *sql.Tx) (*words, error) {
 	find, err1 := tx.Prepare("SELECT id FROM word WHERE text = ?")
 	insert, err2 := tx.Prepare("INSERT INTO word (text) VALUES (?)")
-	return &words{tx, find, insert, map[string]int64{}, map[int64]string{}}, errors.Join(err1, err2)
+	return &words{find, insert, map[string]int64{}, map[int64]string{}}, errors.Join(err1, err2)
 }
 
 func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Close()) }

@@ -33,7 +33,7 @@ func hello(text string) *eval.Call {
 func outgoing(items ...string) *wire.OutgoingBatch {
 	text := strings.Join(items, "\n") + "\n"
 	return &wire.OutgoingBatch{
-		Key: "run-1.1", First: hello("a"), Items: len(items), Size: int64(len(text)),
+		Key: "run-1.1", First: hello("a"), Size: int64(len(text)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
 	}
 }

@@ -15,7 +15,6 @@ type OutgoingBatch struct {
 	Key string
 	// First is a call of the batch. It says which model the batch is for, and in which version of the API.
 	First *eval.Call
-	Items int
 	// Embeds: the items are those of EmbedBatcher.
 	Embeds bool
 	// Open opens the items from their beginning: a line each, as Item wrote it. Size is their length in bytes.
