@@ -47,6 +47,15 @@ type growing struct {
 	rest   wire.MergedValue // members that are read nowhere else
 }
 
+// isOver reports whether a part with the place of a call begins another one. In a whole answer it does. In a stream it may be
+// of a server whose calls share an index and have no id: the call has all of its arguments, and the part the start of others.
+func (g *growing) isOver(whole bool, id, name, args string) bool {
+	if whole {
+		return g.Name != ""
+	}
+	return name != "" && (id == "" || name != g.Name) && strings.HasPrefix(args, "{") && wirejson.Valid([]byte(g.args.String()))
+}
+
 // isOld reports whether a choice is one of the completions before chats, or ended without a message.
 func (c *choice) isOld(f wire.Fields, name string) bool {
 	if said := string(f[name]); said != "" && said != "null" {
@@ -396,11 +405,9 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	if len(c.calls) >= maxCalls {
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d calls", maxCalls)
 	}
-	var g *growing
-	if c.raw != nil { // no stream: each part is a call, whatever its id
+	g := c.callOf(index, string(id), string(name))
+	if g.isOver(c.raw != nil, string(id), string(name), args) {
 		g = c.newCall(index)
-	} else {
-		g = c.callOf(index, string(id), string(name))
 	}
 	if g.Name == "" {
 		g.Name = string(name)

@@ -39,6 +39,13 @@ func oddAnswers() map[string]oddAnswer {
 				delta(`{"index":0,"id":"2","function":{"name":"g","arguments":"{\"b\":"}}`) +
 				delta(`{"index":0,"function":{"arguments":"2}"}}`) + end, done,
 		},
+		"one index for all, without ids": {
+			delta(`{"index":0,"id":"","function":{"name":"f","arguments":"{\"a\":"}}`) +
+				delta(`{"index":0,"function":{"name":"f","arguments":"1.0}"}}`) +
+				delta(`{"index":0,"id":"","function":{"name":"g","arguments":"{\"b\":"}}`) +
+				delta(`{"index":0,"function":{"arguments":"2}"}}`) + end,
+			candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: calls(call("", "f", `{"a":1.0}`), call("", "g", `{"b":2}`))},
+		},
 		"ids and names again and again": {
 			delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":"}}`) +
 				delta(`{"index":1,"id":"2","function":{"name":"g","arguments":"{\"b\""}}`) +
