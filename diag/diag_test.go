@@ -69,8 +69,8 @@ func TestManyAreCounted(t *testing.T) {
 
 func TestCountUsesThePluralWhereNeeded(t *testing.T) {
 	t.Parallel()
-	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"))
-	if got != "1 case2 cases0 retries2 retries3 passes" && got != "1 case 2 cases 0 retries 2 retries 3 passes" {
+	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"), Count(2, "key"))
+	if got != "1 case2 cases0 retries2 retries3 passes2 keys" && got != "1 case 2 cases 0 retries 2 retries 3 passes 2 keys" {
 		t.Errorf("got %v, want the words after the numbers", got)
 	}
 }
