@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -126,6 +127,8 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 		return
 	case kind == "":
 		todo = "an assertion without a type"
+	case noNumber(a.get("weight")):
+		todo = "a weight is a number of 0 or more, such as 1, and not " + strconv.Quote(a.get("weight").text())
 	default:
 		made, todo = c.converted(assertion{a, base, not, sc})
 	}
@@ -148,6 +151,12 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	a.rest(assertKeys...)
 	a.ok("as `" + made.kind + "`")
 	to.add(m, comments...)
+}
+
+// noNumber reports whether a value is there, and is no number.
+func noNumber(s src) bool {
+	_, ok := number(s)
+	return !ok && !s.IsZero() && !s.IsNull()
 }
 
 // lostAssertion makes the trial an error, unless the assertion only shows a score: without a counterpart nothing may pass.

@@ -90,6 +90,13 @@ function isKind(check) {
   return base.startsWith('promptfoo:') || suite.kinds.includes(base);
 }
 
+// weightOf returns a number that is written as one, or as a text as in the configuration; NaN for anything else.
+function weightOf(weight) {
+  if (weight === undefined || weight === null) return 1;
+  if (typeof weight === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(weight)) weight = Number(weight);
+  return typeof weight === 'number' && weight >= 0 && weight < Infinity ? weight : NaN;
+}
+
 function scorer(check, given, names) {
   const kind = check?.type;
   if (typeof kind !== 'string') return unscored('assert', 'an assertion without a type');
@@ -102,10 +109,13 @@ function scorer(check, given, names) {
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
   }
-  if (!found && check.weight === 0 && isKind(check)) return undefined; // its score was only shown
+  const weight = weightOf(check.weight);
+  if (!found && weight === 0 && isKind(check)) return undefined; // its score was only shown
   found ??= unscored(kind, 'the program that writes the tests makes an assertion that the import does not know');
-  if (check.weight === 0) Object.assign(found, { weight: 0, threshold: 0 });
-  else if (typeof check.weight === 'number') found.weight = check.weight;
+  const bad = `a weight is a number of 0 or more, such as 1, and not ${JSON.stringify(check.weight)}`;
+  if (Number.isNaN(weight)) found = unscored('weight', bad);
+  else if (weight === 0) Object.assign(found, { weight: 0, threshold: 0 });
+  else if (check.weight !== undefined && check.weight !== null) found.weight = weight;
   if (typeof check.metric === 'string') {
     const name = check.metric.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, 40) || 'metric';
     found.name = name;

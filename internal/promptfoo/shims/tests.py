@@ -125,6 +125,16 @@ def is_kind(check):
     return base.startswith("promptfoo:") or base in suite["kinds"]
 
 
+def weight_of(weight):
+    """Returns a number that is written as one, or as a text as in the configuration; None for anything else."""
+    if weight is None:
+        return 1
+    if isinstance(weight, str) and re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", weight):
+        weight = float(weight)
+    known = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    return weight if known and 0 <= weight < float("inf") else None
+
+
 def scorer(check, given, names):
     kind = check.get("type") if isinstance(check, dict) else None
     if not isinstance(kind, str):
@@ -138,13 +148,15 @@ def scorer(check, given, names):
         if found and negated:
             found = {"not": found}
         found = found or in_shim(base, check, negated, given)
-    weight = check.get("weight")
+    weight = weight_of(check.get("weight"))
     if not found and weight == 0 and is_kind(check):  # its score was only shown
         return None
     found = found or unscored(kind, "the program that writes the tests makes an assertion that the import does not know")
-    if weight == 0:
+    if weight is None:
+        found = unscored("weight", f"a weight is a number of 0 or more, such as 1, and not {json.dumps(check['weight'])}")
+    elif weight == 0:
         found.update(weight=0, threshold=0)
-    elif isinstance(weight, (int, float)):
+    elif check.get("weight") is not None:
         found["weight"] = weight
     if isinstance(check.get("metric"), str):
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", check["metric"]).strip("-.")[:40] or "metric"
