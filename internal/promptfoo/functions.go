@@ -110,7 +110,7 @@ func (c *converter) promptFunction(s src, ref, label string) {
 func (c *converter) functionPrompts(all *sequence, p *prompt, to []*target) {
 	command := p.function.command(c, shimPromptJS, shimPromptPy)
 	for _, g := range groups(to) {
-		all.add(c.begin(p, g).set("program", command), p.comments...)
+		all.add(c.begin(p, g).set("program", command))
 	}
 	if len(c.targets) == 0 {
 		all.add(new(mapping).set("name", textValue(c.newName(p, nil))).set("program", command))

@@ -25,7 +25,6 @@ type prompt struct {
 	text     string    // in promptfoo's syntax
 	function *function // makes the prompt; nil for a text
 	at       src
-	comments []string
 }
 
 // madePrompt is a prompt of the suite, for one group of targets.
@@ -406,7 +405,7 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 	}
 	for _, g := range groups(to) {
 		m := c.begin(p, g)
-		all.add(m.set("text", textValue(c.affixed(text))), p.comments...)
+		all.add(m.set("text", textValue(c.affixed(text))))
 	}
 }
 
