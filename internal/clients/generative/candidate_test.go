@@ -38,7 +38,7 @@ const details = `"finishReason":"STOP","citationMetadata":{"a": 1}`
 func TestPartsOfAnAnswerKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	raw := `{"content":{"parts":[` + strings.Join(mixed, ",") + `],"role":"model"},` + details + `}`
-	resp, err := ParseResponse([]byte(`{"candidates":[` + raw + `]}`))
+	resp, err := parseResponse([]byte(`{"candidates":[` + raw + `]}`))
 	expect.OK(t, err)
 	c := resp.Candidates[0]
 	expect.Same(t, "the text", c.Text, "Let me see.And then this.")
@@ -154,7 +154,7 @@ func TestAnAnswerThatEndsInCallsSaysSo(t *testing.T) {
 		{call + "," + text, `"STOP"`, "STOP", ""},
 		{thought, `"STOP"`, "STOP", ""},
 	} {
-		resp, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[` + test.parts + `]},"finishReason":` + test.reason + `}]}`))
+		resp, err := parseResponse([]byte(`{"candidates":[{"content":{"parts":[` + test.parts + `]},"finishReason":` + test.reason + `}]}`))
 		expect.OK(t, err)
 		c := resp.Candidates[0]
 		expect.Same(t, test.parts+" "+test.reason, []string{c.FinishReason, c.VendorReason}, []string{test.want, test.vendor})
@@ -169,13 +169,13 @@ func TestMalformedCallsAreErrors(t *testing.T) {
 		`{"name":"f","partialArgs":[{"jsonPath":"$[99999]","stringValue":"x"}]}`, `{"name":"f","partialArgs":{}}`,
 		`{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`,
 	} {
-		_, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]},"finishReason":"STOP"}]}`))
+		_, err := parseResponse([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]},"finishReason":"STOP"}]}`))
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
 			t.Errorf("%s: %v, want an error of kind %s", call, err, eval.KindMalformed)
 		}
 	}
 	for _, none := range []string{`null`, `{}`} {
-		resp, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"text":"x"},` +
+		resp, err := parseResponse([]byte(`{"candidates":[{"content":{"parts":[{"text":"x"},` +
 			`{"functionCall":` + none + `}]},"finishReason":"STOP"}]}`))
 		expect.OK(t, err)
 		expect.Same(t, none, len(resp.Candidates[0].FunctionCalls()), 0)

@@ -45,7 +45,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	return c.Post(ctx, call, at, requestBody(&call.Request), format)
 }
 
-var format = wire.AnswerFormat{Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }}
+var format = wire.AnswerFormat{Parse: parseResponse, Stream: func() wire.Assembly { return &assembly{} }}
 
 // Pass is Pass of the Caller. A gateway has the version in its base address.
 func (c *Client) Pass(req *http.Request, to wire.Passed) (*http.Response, error) {

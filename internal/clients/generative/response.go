@@ -51,9 +51,9 @@ func readFeedback(raw json.RawMessage) (*eval.PromptFeedback, error) {
 	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: rated, Extra: eval.NewExtra(rest)}, err
 }
 
-// ParseResponse decodes a reply of generateContent. It keeps fields and enum values that it does not know.
+// parseResponse decodes a reply of generateContent. It keeps fields and enum values that it does not know.
 // A member of the wrong type makes the reply malformed. The error is an *eval.Error.
-func ParseResponse(data []byte) (*eval.Response, error) {
+func parseResponse(data []byte) (*eval.Response, error) {
 	p, err := parse(data)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	}
 	data = wirejson.CamelKeys(data)
 	if len(data) == 0 || data[0] != '[' {
-		return ParseResponse(data)
+		return parseResponse(data)
 	}
 	var chunks []json.RawMessage
 	if err := wire.Decode(data, &chunks); err != nil {

@@ -17,7 +17,7 @@ func TestRecordedRepliesAreRead(t *testing.T) {
 	for name, data := range recordings(t, "unary-*.json") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err := ParseResponse(wirejson.CamelKeys(data))
+			resp, err := parseResponse(wirejson.CamelKeys(data))
 			switch name {
 			case "failure-api-key", "failure-unknown-model", "failure-generativelanguage-api-not-enabled":
 				var e *eval.Error
@@ -93,9 +93,9 @@ func TestSnakeAndCamelAreReadTheSame(t *testing.T) {
 		`"candidatesTokenCount":`, `"candidates_token_count":`, `"totalTokenCount":`, `"total_token_count":`,
 		`"modelVersion":`, `"model_version":`,
 	).Replace(camel)
-	a, err := ParseResponse([]byte(camel))
+	a, err := parseResponse([]byte(camel))
 	expect.OK(t, err)
-	b, err := ParseResponse(wirejson.CamelKeys([]byte(snake)))
+	b, err := parseResponse(wirejson.CamelKeys([]byte(snake)))
 	expect.OK(t, err)
 	expect.Same(t, "camel, then snake", b, a)
 	expect.Same(t, "text of the first", a.Text(), "first")
@@ -113,7 +113,7 @@ func FuzzParseResponse(f *testing.F) {
 			`"safetyRatings":[{"category":"C","probability":"LOW"}]}],"usageMetadata":{"promptTokenCount":1}}`,
 	))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		resp, err := ParseResponse(wirejson.CamelKeys(data))
+		resp, err := parseResponse(wirejson.CamelKeys(data))
 		if (resp == nil) == (err == nil) {
 			t.Errorf("%v %v, want a response or an error", resp, err)
 		}
