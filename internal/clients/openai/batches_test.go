@@ -267,8 +267,8 @@ func TestBatchesAreListed(t *testing.T) {
 // A service that does not go on is given up, and one that goes on slowly is not.
 func TestAStalledBatchIsGivenUp(t *testing.T) {
 	t.Parallel()
-	const patience = 300 * time.Millisecond
-	hang, slow := make(chan struct{}), patience/3
+	const patience = time.Second
+	hang, slow := make(chan struct{}), patience/4
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch {
