@@ -292,8 +292,8 @@ func Header(path string) (*eval.Run, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if d.Run.Version == 0 {
-		return nil, fmt.Errorf("%s: %w", path, errNoHeader)
+	if err := d.withHeader(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &d.Run, nil
 }

@@ -36,8 +36,12 @@ func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
 		t.Errorf("a damaged head: %v, %v, want %v", run, err, d.Run.ID)
 	}
 	expect.OK(t, os.WriteFile(path, nil, 0o600))
-	if _, err := Header(dir); err == nil {
-		t.Error("got the head of an empty file, want an error")
+	if run, err := Header(dir); err != nil || run.ID != d.Run.ID {
+		t.Errorf("an empty file: %v, %v, want %v", run, err, d.Run.ID)
+	}
+	expect.OK(t, os.Remove(filepath.Join(dir, headerName)))
+	if _, err := Header(dir); !errors.Is(err, errNoHeader) {
+		t.Errorf("an empty file without a copy: %v, want %v", err, errNoHeader)
 	}
 }
 

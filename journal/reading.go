@@ -21,8 +21,8 @@ func (d *Document) read() error {
 	if err := d.readLines(); err != nil {
 		return err
 	}
-	if d.Run.Version == 0 {
-		return errNoHeader
+	if err := d.withHeader(); err != nil {
+		return err
 	}
 	d.spendPending()
 	d.index.names.forget() // mostly no more come
@@ -53,8 +53,20 @@ func (d *Document) readLines() error {
 	}
 }
 
-// errNoHeader says that a file has lines, and none of them is a header.
-var errNoHeader = errors.New("the run file has no header")
+var errNoHeader = errors.New("the run file has no header, and there is no " + headerName + " with a copy of it: it cannot be used")
+
+// withHeader takes the copy of a header that should have been read by now: the first line is missing, or the file is empty.
+func (d *Document) withHeader() error {
+	if d.Run.Version != 0 {
+		return nil
+	}
+	if d.headerCopy() != nil {
+		return errNoHeader
+	}
+	d.damaged("it has no header; its copy in %s is taken", headerName)
+	d.file.next = 1
+	return nil
+}
 
 var errRest = errors.New("the rest is left out")
 
@@ -79,6 +91,11 @@ func (d *Document) line(number int, data []byte) error {
 	if problem != nil {
 		d.file.next++
 		return nil
+	}
+	if l.Type != "run" {
+		if err := d.withHeader(); err != nil {
+			return err
+		}
 	}
 	if *l.Seq != d.file.next {
 		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.file.next)
