@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +53,7 @@ func (x execScorer) byExit(out []byte, err error) Finding {
 	if errors.As(err, &failure); strings.TrimSpace(lines) == "" {
 		lines = failure.Complaint
 	}
-	reason := x.hidden.OutOf(lastOf(lines))
+	reason := lastOf(x.hidden.OutOf(lines))
 	switch {
 	case err == nil:
 		return Graded(1, true, "%s", reason)
@@ -79,7 +78,8 @@ func lastOf(text string) string {
 // reports are written one at a time where programs run in the folder of the suite: their reports have the same name.
 var reports sync.Mutex
 
-// byReport is the finding of a program that leaves the report of its tests. It may end with any status, as runners of tests do.
+// byReport is the finding of a program that leaves the report of its tests. If a test failed it may end with any status, as runners of
+// tests do.
 func (x execScorer) byReport(command *files.Invocation) Finding {
 	if x.verifier.name == "" {
 		reports.Lock()
@@ -97,19 +97,19 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 		return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
 	}
 	tests, readErr := readTests(root, x.report, before)
-	if readErr != nil {
-		ended := ""
-		if err != nil {
-			ended = "; the program " + err.Error()
-		}
-		return Unscored(
-			"the report %s cannot be read: %s%s; %s", x.report, readErr, x.hidden.OutOf(ended), x.hidden.OutOf(lastOf(string(out))),
-		)
+	var said []string // of how the program ended
+	if err != nil {
+		said = append(said, "the program "+err.Error())
 	}
-	if err != nil && len(tests.failures) == 0 { // what failed is not in the report
-		return Unscored(
-			"every test in the report %s passes, but the program %s; %s", x.report, err, x.hidden.OutOf(lastOf(string(out))),
-		)
+	if last := lastOf(x.hidden.OutOf(string(out))); last != "" {
+		said = append(said, last)
+	}
+	switch {
+	case readErr != nil:
+		said = append([]string{x.hidden.OutOf(readErr.Error())}, said...)
+		return Unscored("the report %s cannot be read: %s", x.report, strings.Join(said, "; "))
+	case err != nil && len(tests.failures) == 0: // what failed is not in the report
+		return Unscored("every test in the report %s passes, but %s", x.report, strings.Join(said, "; "))
 	}
 	return tests.finding(x.hidden.OutOf)
 }
@@ -134,7 +134,7 @@ func readTests(root *os.Root, name string, before fs.FileInfo) (r testReport, er
 		return r, fmt.Errorf("it is not XML: %w", err)
 	}
 	if r.ran == 0 {
-		return r, errors.New("it has no test that ran")
+		return r, errors.New(strings.Join(append([]string{"it has no test that ran"}, r.failures...), "; "))
 	}
 	return r, nil
 }
@@ -155,7 +155,7 @@ func (r *testReport) read(dec *xml.Decoder) error {
 		case xml.StartElement:
 			switch token.Name.Local {
 			case "testsuite", "testsuites":
-				open = append(open, suite{failuresIn(token.Attr), r.wrong})
+				open = append(open, suite{failuresIn(token), r.wrong})
 			case "testcase":
 				err = r.addTest(dec, token)
 			case "failure", "error":
@@ -177,12 +177,13 @@ func (r *testReport) read(dec *xml.Decoder) error {
 	}
 }
 
-// failuresIn is how many failures and errors a suite says that it and its suites have.
-func failuresIn(attrs []xml.Attr) (n int) {
-	for _, a := range attrs {
-		if a.Name.Local == "failures" || a.Name.Local == "errors" {
+// failuresIn is how many failures a suite says that it and its suites have. Some runners count each as an error too, and for all suites
+// others count the lines of standard error.
+func failuresIn(begin xml.StartElement) (n int) {
+	for _, a := range begin.Attr {
+		if a.Name.Local == "failures" || a.Name.Local == "errors" && begin.Name.Local == "testsuite" {
 			count, _ := strconv.Atoi(strings.TrimSpace(a.Value))
-			n += max(0, min(count, maxTestReport))
+			n = max(n, min(count, maxTestReport))
 		}
 	}
 	return n
@@ -249,14 +250,16 @@ func (r *testReport) addTest(dec *xml.Decoder, begin xml.StartElement) error {
 		return err
 	}
 	wrong := slices.Concat(test.Failures, test.Errors)
-	state := strings.ToLower(test.Status + " " + test.Result)
+	is := func(states []string) bool {
+		return slices.Contains(states, strings.ToLower(test.Status)) || slices.Contains(states, strings.ToLower(test.Result))
+	}
 	switch {
-	case len(wrong) > 0 || failedState.MatchString(state):
+	case len(wrong) > 0 || is(failedStates):
 		wrong = append(wrong, reportedFailure{Message: "failed"})
 		r.ran++
 		r.wrong += max(1, len(wrong)-1) // a suite may count each of them
 		r.failures = append(r.failures, strings.TrimPrefix(test.Class+" "+test.Name, " ")+": "+wrong[0].reason())
-	case test.Skipped == nil && !notRun.MatchString(state):
+	case test.Skipped == nil && !is(notRunStates):
 		r.ran++
 		r.passed++
 	}
@@ -265,8 +268,8 @@ func (r *testReport) addTest(dec *xml.Decoder, begin xml.StartElement) error {
 
 // What googletest, CTest and others write in `status` and `result`, some of them without an element for it.
 var (
-	failedState = regexp.MustCompile(`\b(failed|fail|failure|error)\b`)
-	notRun      = regexp.MustCompile(`\b(notrun|disabled|skipped|suppressed)\b`)
+	failedStates = []string{"failed", "fail", "failure", "error"}
+	notRunStates = []string{"notrun", "disabled", "skipped", "suppressed"}
 )
 
 func (r *testReport) finding(clean func(string) string) Finding {
