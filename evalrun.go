@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -101,22 +99,19 @@ func Load(ctx context.Context, o Options) (*Job, error) {
 	return job, nil
 }
 
-// checkReports returns an error if a report would replace a file that a suite reads.
+// checkReports returns an error if a report would replace a file that the job reads.
 func (j *Job) checkReports() error {
-	for _, out := range j.outputs {
-		report, err := os.Stat(out.Path)
-		if err != nil {
-			continue
+	for _, s := range j.job.Suites {
+		var names []string
+		for name := range s.Sources() {
+			names = append(names, name)
 		}
-		for _, s := range j.job.Suites {
-			for name := range s.Sources() {
-				if info, err := os.Stat(filepath.Join(s.Dir(), filepath.FromSlash(name))); err == nil && os.SameFile(info, report) {
-					return eval.BadInput("the report %s would replace a file of the suite %s: name another file", out.Path, s.Name)
-				}
-			}
+		if err := reports.SpareSuite(j.outputs, s.Name, s.Dir(), names...); err != nil {
+			return err
 		}
 	}
-	return nil
+	f := &j.job.Options
+	return reports.SpareInputs(j.outputs, &f.Options, f.ProjectFile, f.In().Join)
 }
 
 // Suites are the suites of the job, read-only.

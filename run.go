@@ -1,6 +1,7 @@
 package evalrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -93,7 +94,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer r.Close()
-	if err := r.CheckSources(); err != nil {
+	if err := cmp.Or(r.CheckSources(), reports.SpareRun(outputs, &r.SoFar().Run, in.Join)); err != nil {
 		return nil, err
 	}
 	o.emit(RunOpened{})

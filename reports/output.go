@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -61,18 +63,76 @@ func ParseOutputs(values []string, place func(string) string) ([]Output, error) 
 // replaced says what a report at a path would replace that is worth keeping; "" for nothing.
 func replaced(path string, earlier []Output) string {
 	info, err := os.Stat(path)
-	ending := strings.ToLower(filepath.Ext(path))
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return ""
-	case slices.ContainsFunc(earlier, func(o Output) bool { return o.Path != "" && filepath.Clean(o.Path) == filepath.Clean(path) }):
+	case slices.ContainsFunc(earlier, func(o Output) bool { return o.Path != "" && resolved(o.Path) == resolved(path) }):
 		return "another report of this command"
-	case err == nil && (ending == ".yaml" || ending == ".yml"): // no report is YAML
-		return "a suite or another YAML file"
 	case journal.IsRun(path):
 		return "the file of a run"
 	}
 	return ""
+}
+
+// resolved is a path that two names of a file have in common, whether it is there or not. A link at its end is one: a report replaces
+// that, and not what it leads to.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// Spare returns an error, bad input, if a report would replace one of some files. what says what they are.
+func Spare(outputs []Output, what string, paths ...string) error {
+	for _, out := range outputs {
+		report, err := os.Stat(out.Path)
+		if err != nil || !report.Mode().IsRegular() {
+			continue
+		}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && os.SameFile(info, report) {
+				return eval.BadInput("the report %s would replace %s: name another file", out.Path, what)
+			}
+		}
+	}
+	return nil
+}
+
+// SpareSuite is Spare for the files of a suite, by their names in its folder, which is "" for one that is in none on this machine.
+func SpareSuite(outputs []Output, suite, dir string, names ...string) error {
+	if dir == "" {
+		return nil
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return Spare(outputs, "a file of the suite "+suite, names...)
+}
+
+// SpareRun is Spare for what a recorded run was made of, as far as its header knows. place is that of ParseOutputs.
+func SpareRun(outputs []Output, run *eval.Run, place func(string) string) error {
+	for i := range run.Suites {
+		s := &run.Suites[i]
+		names := []string{filepath.Base(s.File)} // all that a run without content keeps
+		for copied := range run.Copies {
+			if name, err := filepath.Rel(path.Dir(s.Copy), copied); err == nil && strings.HasPrefix(copied, rundir.CopyDir(i, false)) {
+				names = append(names, name)
+			}
+		}
+		if err := SpareSuite(outputs, s.Name, s.Dir, names...); err != nil {
+			return err
+		}
+	}
+	return SpareInputs(outputs, run.Options(), run.ProjectFile, place)
+}
+
+// SpareInputs is Spare for the files that options name.
+func SpareInputs(outputs []Output, o *eval.Options, project string, place func(string) string) error {
+	return Spare(outputs, "a file that the run reads", place(o.Answers), place(o.Prices), place(o.Emulator), place(project))
 }
 
 // WithTable adds "table" to the values of -o, unless another report goes to standard output.

@@ -48,6 +48,9 @@ func (f folder) report(name string, formats []string, screen term.Screen, verbos
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // only read
+	if err := reports.SpareRun(outputs, &doc.Run, f.Join); err != nil {
+		return err
+	}
 	options := layout(screen)
 	options.Verbose, options.Latest, options.Folder = verbose, f.IsLatest(doc.Dir), f.Abs("")
 	_, err = reports.WriteOutputs(doc, outputs, screen, options)
@@ -75,6 +78,9 @@ func (f folder) reportBaseline(name string, formats []string, screen term.Screen
 		gate.ApplyIn(f.Dir, doc)
 	}
 	outputs, err := reports.ParseOutputs(formats, f.Join)
+	if err == nil {
+		err = reports.SpareRun(outputs, &doc.Run, f.Join)
+	}
 	if err == nil {
 		_, err = reports.WriteOutputs(doc, outputs, screen, layout(screen))
 	}

@@ -85,7 +85,7 @@ func (f folder) merge(shards []string, o merging) (*merged, error) {
 	if err := f.Check(o.Out); err != nil {
 		return nil, err
 	}
-	dir, err := merge(f.Dir, shards, o.Out, o.Getenv)
+	dir, err := merge(f.Dir, shards, o, outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (f folder) merge(shards []string, o merging) (*merged, error) {
 
 // merge joins the shards of one plan into a new run, in the order of the plan, and returns its directory.
 // Shards of different plans, missing, duplicate and unfinished ones are bad input.
-func merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
+func merge(at rundir.Dir, names []string, o merging, outputs []reports.Output) (dir string, err error) {
 	shards := make([]*journal.Document, 0, len(names))
 	defer func() {
 		for _, d := range shards {
@@ -117,7 +117,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 			return "", err
 		}
 		shards = append(shards, d)
-		if err := cmp.Or(checkShard(name, d, shards[0]), rundir.Intact(d)); err != nil {
+		if err := cmp.Or(checkShard(name, d, shards[0]), rundir.Intact(d), reports.SpareRun(outputs, &d.Run, at.Join)); err != nil {
 			return "", err
 		}
 	}
@@ -125,8 +125,8 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 		return "", err
 	}
 	run := mergedHeader(shards)
-	at.NumberLooks(run, getenv)
-	if dir, err = at.Make(out, run.ID); err != nil {
+	at.NumberLooks(run, o.Getenv)
+	if dir, err = at.Make(o.Out, run.ID); err != nil {
 		return "", err
 	}
 	copies, err := copied(shards[0].Dir)
@@ -134,7 +134,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 		return "", eval.BadInput("the suites of %s cannot be read: %w", names[0], err)
 	}
 	run.Copies, run.Signature = journal.CopiesOf(copies), ""
-	keys, err := rundir.Load(getenv)
+	keys, err := rundir.Load(o.Getenv)
 	if err != nil {
 		return "", eval.BadInput("%w", err)
 	}
