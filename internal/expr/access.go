@@ -91,6 +91,8 @@ func describedValue(v eval.Value) string {
 	switch v.(type) {
 	case eval.Array:
 		return "a list"
+	case eval.Object, eval.Dict:
+		return "a mapping"
 	case eval.Null:
 		return "null"
 	case eval.Number:

@@ -173,7 +173,11 @@ func (w *work) split(sep string, v eval.Value) (eval.Array, error) {
 	return out, nil
 }
 
-func (w *work) join(sep string, list eval.Array) (string, error) {
+func (w *work) join(sep string, v eval.Value) (string, error) {
+	list, ok := v.(eval.Array)
+	if !ok {
+		return "", fmt.Errorf("join takes a list, and this is %s", describedValue(v))
+	}
 	var b strings.Builder
 	for i, v := range list {
 		if i > 0 {
