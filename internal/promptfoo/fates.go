@@ -212,7 +212,11 @@ func (s src) strangers(known ...string) {
 			e.todo("write out what it refers to")
 		default:
 			note := "promptfoo has no such key here"
-			if near := diag.Nearest(e.key, slices.Concat(known, commonKeys), 1); len(near) > 0 {
+			near := diag.Nearest(e.key, slices.Concat(known, commonKeys), 1)
+			switch {
+			case slices.Contains(near, e.key):
+				note += ", only in other places"
+			case len(near) > 0:
 				note += fmt.Sprintf("; did you mean `%s`?", near[0])
 			}
 			e.ignored("%s", note)
