@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -362,6 +363,9 @@ func (c *converter) words(a assertion) (*scorer, string) {
 }
 
 func (c *converter) finishReason(a assertion) (*scorer, string) {
+	if len(c.targets) > 0 && !slices.ContainsFunc(c.targets, func(t *target) bool { return t.chats }) {
+		return nil, "applications and echoes have no finish reason, and promptfoo fails without one"
+	}
 	word := strings.ToLower(a.get("value").text())
 	known := map[string]string{
 		"stop": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "length": "MAX_TOKENS", "max_tokens": "MAX_TOKENS",
