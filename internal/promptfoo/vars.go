@@ -207,6 +207,11 @@ var simple = pattern{expression: `\{\{\s*(\w+)\s*\}\}`}
 
 // nested fills in other variables of the test.
 func (c *converter) nested(s src, text string, vars map[string]string) string {
+	vars, lacks := c.contents(s, text, vars)
+	if lacks != "" {
+		s.todo("the variable `%s`: the import cannot read it, and this value holds it", lacks)
+		return text
+	}
 	missing := false
 	out := simple.regexp().ReplaceAllStringFunc(text, func(m string) string {
 		value, ok := vars[simple.regexp().FindStringSubmatch(m)[1]]
@@ -226,6 +231,23 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 		return c.renderedNow(s, out, vars)
 	}
 	return out
+}
+
+// contents replaces the names of files by what they hold, as promptfoo does before it fills in variables. lacks is a variable of the
+// text whose file cannot be read.
+func (c *converter) contents(s src, text string, vars map[string]string) (read map[string]string, lacks string) {
+	read = maps.Clone(vars)
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if !strings.HasPrefix(vars[name], "file://") || !strings.Contains(text, name) {
+			continue
+		}
+		at := src{s.Node, s.path, s.file, newFates(&secrets{})} // the variable itself reports its file
+		read[name] = c.fileText(at, vars[name])
+		if at.why() != nil {
+			return nil, name
+		}
+	}
+	return read, ""
 }
 
 // renderedNow renders the value of a variable that is a template with more than names of variables, as promptfoo does before prompts
