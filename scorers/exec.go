@@ -352,6 +352,9 @@ func readReport(out []byte) (result programReport, err error) {
 		return programReport{Score: value}, nil
 	}
 	result.object = true
+	if _, bad := readObject(string(value)); bad != nil {
+		return result, errors.New(bad.why)
+	}
 	if err := json.Unmarshal(value, &result); err != nil {
 		return result, errors.New("`passed` is true or false, and `reason` a text")
 	}

@@ -83,9 +83,10 @@ func TestProgramsScoreByWhatTheyPrint(t *testing.T) {
 		"- exec: [printf, 'true']":                                                           `p 1 "printf" says 1`,
 		"- exec: 'true'": `the program "true" wrote something that is not a result: ` +
 			`nothing at all`,
-		"- exec: ./say.sh":                                                `nothing at all: ""`,
-		"- exec: [./say.sh, yes]":                                         `it is not JSON: "yes"`,
-		"- exec: [./say.sh, '1 2']":                                       `more than one JSON value: "1 2"`,
+		"- exec: ./say.sh":          `nothing at all: ""`,
+		"- exec: [./say.sh, yes]":   `it is not JSON: "yes"`,
+		"- exec: [./say.sh, '1 2']": `more than one JSON value: "1 2"`,
+		"- exec: [./say.sh, '{\"passed\": false, \"passed\": true}']":     "it has the key `passed` twice: ",
 		"- exec: [./say.sh, '1.01']":                                      `the score 1.01 is not between 0 and 1`,
 		"- exec: [./say.sh, '-1']":                                        `the score -1 is not between 0 and 1`,
 		"- exec: [./say.sh, '1e999']":                                     `not a number that can be read`,
