@@ -24,6 +24,8 @@ const (
 	maxOutput = 1 << 20
 	// maxComplaint bounds what is kept of its standard error: the end of it.
 	maxComplaint = 4 << 10
+	// maxKey is more bytes than a key has; the tokens that logins get have up to 2 KiB.
+	maxKey = 2 << 10
 	// lingering is how long the output may stay open after the program has ended, feeding how long its input, and draining how long
 	// the output when nothing of the program is left: on a busy machine other processes that are being started hold it too.
 	lingering = time.Second
@@ -316,10 +318,15 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string {
 	text := strings.ToValidUTF8(string(t.kept), "\ufffd")
-	if t.cut { // inside a word, which may be a key: the rest of one is not known as such
-		return "…" + strings.TrimSpace(afterWord(text))
+	if !t.cut {
+		return strings.TrimSpace(text)
 	}
-	return strings.TrimSpace(text)
+	// It begins inside a word, which may be a key: the rest of one is not known as such. Where all is one word, what is longer than
+	// a key goes.
+	if rest := strings.TrimSpace(afterWord(text)); rest != "" {
+		return "…" + rest
+	}
+	return "…" + strings.TrimSpace(strings.ToValidUTF8(string(t.kept[maxKey:]), "\ufffd"))
 }
 
 // afterWord is a text without its first word, which ends at a space, a quote or a character that no key has.

@@ -27,11 +27,21 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 		}
 		want := strings.TrimSpace(all.String())
 		if all.Len() > maxComplaint {
-			_, want, _ = strings.Cut(all.String()[all.Len()-maxComplaint:], " ")
+			if _, want, _ = strings.Cut(all.String()[all.Len()-maxComplaint:], " "); want == "" {
+				want = all.String()[all.Len()-maxComplaint+maxKey:]
+			}
 			want = "…" + want
 		}
 		expect.Same(t, fmt.Sprintf("of %d bytes", all.Len()), kept.String(), want)
 	}
+}
+
+func TestAComplaintOfOneWordKeepsItsEnd(t *testing.T) {
+	t.Parallel()
+	var kept tail
+	_, err := kept.Write([]byte("key" + strings.Repeat("x", maxComplaint) + "\n"))
+	expect.OK(t, err)
+	expect.Same(t, "complaint", kept.String(), "…"+strings.Repeat("x", maxComplaint-maxKey-1))
 }
 
 func TestAComplaintIsValidText(t *testing.T) {
