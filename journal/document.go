@@ -286,7 +286,7 @@ func Header(path string) (*eval.Run, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	d := &Document{Dir: filepath.Dir(path)}
+	d := &Document{Dir: filepath.Dir(path), file: runFile{File: file}}
 	if len(data) > 0 {
 		if err := d.line(1, data); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -298,8 +298,11 @@ func Header(path string) (*eval.Run, error) {
 	return &d.Run, nil
 }
 
-// IsRun reports whether a file begins as that of a run, whatever follows.
+// IsRun reports whether a file begins as that of a run, whatever follows, or has a copy of its beginning next to it.
 func IsRun(path string) bool {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), headerName)); err == nil && filepath.Base(path) == FileName {
+		return true
+	}
 	file, err := files.Open(path)
 	if err != nil {
 		return false

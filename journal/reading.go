@@ -60,7 +60,7 @@ func (d *Document) withHeader() error {
 	if d.Run.Version != 0 {
 		return nil
 	}
-	if d.headerCopy() != nil {
+	if filepath.Base(d.file.Name()) != FileName || d.headerCopy() != nil {
 		return errNoHeader
 	}
 	d.damaged("it has no header; its copy in %s is taken", headerName)
