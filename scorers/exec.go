@@ -352,8 +352,16 @@ func readReport(out []byte) (result programReport, err error) {
 		return programReport{Score: value}, nil
 	}
 	result.object = true
-	if _, bad := readObject(string(value)); bad != nil {
+	fields, bad := readObject(string(value))
+	if bad != nil {
 		return result, errors.New(bad.why)
+	}
+	seen := map[string]bool{} // whatever the case of letters, which Unmarshal does not tell apart
+	for key := range fields {
+		if key = strings.ToLower(key); seen[key] {
+			return result, fmt.Errorf("it has the key %s twice", quote(key))
+		}
+		seen[key] = true
 	}
 	if err := json.Unmarshal(value, &result); err != nil {
 		return result, errors.New("`passed` is true or false, and `reason` a text")

@@ -106,7 +106,7 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 	}
 	switch {
 	case readErr != nil:
-		said = append([]string{x.hidden.OutOf(readErr.Error())}, said...)
+		said = append([]string{shortened(x.hidden.OutOf(readErr.Error()))}, said...)
 		return Unscored("the report %s cannot be read: %s", x.report, strings.Join(said, "; "))
 	case err != nil && len(tests.failures) == 0: // what failed is not in the report
 		return Unscored("every test in the report %s passes, but %s", x.report, strings.Join(said, "; "))
@@ -251,7 +251,7 @@ func (r *testReport) addTest(dec *xml.Decoder, begin xml.StartElement) error {
 	}
 	wrong := slices.Concat(test.Failures, test.Errors)
 	is := func(states []string) bool {
-		return slices.Contains(states, strings.ToLower(test.Status)) || slices.Contains(states, strings.ToLower(test.Result))
+		return slices.Contains(states, statusWord(test.Status)) || slices.Contains(states, statusWord(test.Result))
 	}
 	switch {
 	case len(wrong) > 0 || is(failedStates):
@@ -271,6 +271,12 @@ var (
 	failedStates = []string{"failed", "fail", "failure", "error"}
 	notRunStates = []string{"notrun", "disabled", "skipped", "suppressed"}
 )
+
+// statusWord is the first word of a status: "failed" of "FAILED: no answer".
+func statusWord(status string) string {
+	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(status)), " ")
+	return strings.TrimSuffix(word, ":")
+}
 
 func (r *testReport) finding(clean func(string) string) Finding {
 	all := r.ran + r.hidden

@@ -87,6 +87,7 @@ func TestProgramsScoreByWhatTheyPrint(t *testing.T) {
 		"- exec: [./say.sh, yes]":   `it is not JSON: "yes"`,
 		"- exec: [./say.sh, '1 2']": `more than one JSON value: "1 2"`,
 		"- exec: [./say.sh, '{\"passed\": false, \"passed\": true}']":     "it has the key `passed` twice: ",
+		"- exec: [./say.sh, '{\"passed\": false, \"Passed\": true}']":     "it has the key `passed` twice: ",
 		"- exec: [./say.sh, '1.01']":                                      `the score 1.01 is not between 0 and 1`,
 		"- exec: [./say.sh, '-1']":                                        `the score -1 is not between 0 and 1`,
 		"- exec: [./say.sh, '1e999']":                                     `not a number that can be read`,
