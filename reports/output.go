@@ -132,7 +132,11 @@ func SpareRun(outputs []Output, run *eval.Run, place func(string) string) error 
 
 // SpareInputs is Spare for the files that options name.
 func SpareInputs(outputs []Output, o *eval.Options, project string, place func(string) string) error {
-	return Spare(outputs, "a file that the run reads", place(o.Answers), place(o.Prices), place(o.Emulator), place(project))
+	names := []string{place(o.Answers), place(o.Prices), place(o.GateOf), place(project)}
+	if o.Emulator != eval.DemoScript {
+		names = append(names, place(o.Emulator))
+	}
+	return Spare(outputs, "a file that the run reads", names...)
 }
 
 // WithTable adds "table" to the values of -o, unless another report goes to standard output.
