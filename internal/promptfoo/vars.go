@@ -236,9 +236,9 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 // contents replaces the names of files by what they hold, as promptfoo does before it fills in variables. lacks is a variable of the
 // text whose file cannot be read.
 func (c *converter) contents(s src, text string, vars map[string]string) (read map[string]string, lacks string) {
-	read = maps.Clone(vars)
+	read, used := maps.Clone(vars), wordsInTags(text)
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		if !strings.HasPrefix(vars[name], "file://") || !strings.Contains(text, name) {
+		if !strings.HasPrefix(vars[name], "file://") || !used[name] {
 			continue
 		}
 		at := src{s.Node, s.path, s.file, newFates(&secrets{})} // the variable itself reports its file
@@ -248,6 +248,23 @@ func (c *converter) contents(s src, text string, vars map[string]string) (read m
 		}
 	}
 	return read, ""
+}
+
+var (
+	// inBraces matches braces and what is in them. Braces in a string end no tag.
+	inBraces = pattern{expression: `(?s)\{[{%](?:"[^"]*"|'[^']*'|.)*?[%}]\}`}
+	onlyWord = pattern{expression: `[\pL\pN_$]+`}
+)
+
+// wordsInTags lists the words in the braces of a template: each variable that it uses is one.
+func wordsInTags(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, t := range inBraces.regexp().FindAllString(text, -1) {
+		for _, w := range onlyWord.regexp().FindAllString(t, -1) {
+			out[w] = true
+		}
+	}
+	return out
 }
 
 // renderedNow renders the value of a variable that is a template with more than names of variables, as promptfoo does before prompts
