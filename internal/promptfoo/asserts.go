@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,8 +128,8 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 		return
 	case kind == "":
 		todo = "an assertion without a type"
-	case noNumber(a.get("weight")):
-		todo = "a weight is a number of 0 or more, such as 1, and not " + strconv.Quote(a.get("weight").text())
+	case wrongWeight(a) != "":
+		todo = wrongWeight(a)
 	default:
 		made, todo = c.converted(assertion{a, base, not, sc})
 	}
@@ -153,10 +154,27 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	to.add(m, comments...)
 }
 
-// noNumber reports whether a value is there, and is no number.
-func noNumber(s src) bool {
-	_, ok := number(s)
-	return !ok && !s.IsZero() && !s.IsNull()
+// weightOf returns the weight of an assertion, 1 where it gives none. ok is false for what is no finite number of 0 or more.
+func weightOf(a src) (w float64, ok bool) {
+	s := a.get("weight")
+	if s.IsZero() || s.IsNull() {
+		return 1, true
+	}
+	w, err := strconv.ParseFloat(s.text(), 64) // the text of a YAML number is decimal: 0x2 is 2
+	return w, err == nil && w >= 0 && !math.IsInf(w, 1)
+}
+
+// wrongWeight says what is wrong with the weight of an assertion, "" for a good one.
+func wrongWeight(a src) string {
+	if _, ok := weightOf(a); ok {
+		return ""
+	}
+	s := a.get("weight")
+	written := s.Written()
+	if !s.IsScalar() {
+		written = compactJSON(s)
+	}
+	return "a weight is a number of 0 or more, such as 1, and not " + strconv.Quote(written)
 }
 
 // lostAssertion makes the trial an error, unless the assertion only shows a score: without a counterpart nothing may pass.
@@ -165,7 +183,7 @@ func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
 	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
-	if w, ok := number(a.get("weight")); ok && w == 0 && c.allKnown(a) && !sc.nested {
+	if w, ok := weightOf(a); ok && w == 0 && c.allKnown(a) && !sc.nested {
 		a.todo("%s", why)
 		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
 		return
@@ -207,17 +225,19 @@ func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 		}
 	}
 	s := a.get("weight")
-	w, ok := number(s)
+	w, ok := weightOf(a)
 	switch {
 	case !ok:
+		s.todo("%s", wrongWeight(a))
+	case s.IsZero():
+	case s.IsNull():
+		s.ok("as the weight of 1 that a scorer has")
 	case w == 0:
 		m.set("weight", integer(0)).set("threshold", integer(0), "a weight of 0: the score is shown and never fails")
 		s.ok("as `weight: 0` with `threshold: 0`")
-	case w > 0:
-		m.set("weight", literal(s.text()))
-		s.ok("as `weight`")
 	default:
-		s.todo("a weight is not below 0")
+		m.set("weight", literal(strconv.FormatFloat(w, 'f', -1, 64)))
+		s.ok("as `weight`")
 	}
 }
 
@@ -271,6 +291,9 @@ func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	if len(scorers) == 0 {
 		return nil, "the set is empty"
 	}
+	if why := wrongWeight(a); why != "" {
+		return nil, why
+	}
 	if !ok || threshold >= 1 {
 		return one("all", listOf(scorers)), ""
 	}
@@ -308,10 +331,7 @@ func listOf(in []yamlValue) *sequence {
 
 func (c *converter) weights(a src) (out []float64) {
 	for _, item := range a.get("assert").items() {
-		w, ok := number(item.get("weight"))
-		if !ok {
-			w = 1
-		}
+		w, _ := weightOf(item) // a wrong one loses the set
 		item.get("weight").ok("in the set")
 		out = append(out, w)
 	}

@@ -157,6 +157,7 @@ tests:
       - {type: tool-call-f1, value: [a, b]}
       - {type: assert-set, threshold: 0.5, metric: m, weight: 2, config: {},
           assert: [{type: contains, value: a, metric: inner, weight: 3}, {type: webhook, value: x}]}
+      - {type: assert-set, threshold: 0.5, weight: NaN, assert: [{type: contains, value: a, weight: [.inf]}]}
       - {type: llm-rubric, value: file://gone.md, rubricPrompt: x}
       - {type: javascript, value: "{{ a | shuffle }} {% if x %}", config: {a: {b: [c]}}}
       - {type: javascript, value: file://gone.js}
