@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -119,7 +118,7 @@ func SpareRun(outputs []Output, run *eval.Run, place func(string) string) error 
 		s := &run.Suites[i]
 		names := []string{filepath.Base(s.File)} // all that a run without content keeps
 		for copied := range run.Copies {
-			if name, err := filepath.Rel(path.Dir(s.Copy), copied); err == nil && strings.HasPrefix(copied, rundir.CopyDir(i, false)) {
+			if name, err := filepath.Rel(path.Dir(s.Copy), copied); err == nil { // for a copy of another suite there is hardly such a file
 				names = append(names, name)
 			}
 		}
