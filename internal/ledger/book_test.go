@@ -275,7 +275,7 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		var all sync.WaitGroup
-		for i, cost := range []amount{call(90), call(10), call(0), call(10)} {
+		for i, cost := range []amount{call(90), call(20), call(0), call(20)} {
 			all.Go(func() {
 				_, err := b.grant(t.Context(), ask("p", i+1, cost))
 				expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: fmt.Sprintf("p-%d", i+1), Tokens: cost.Tokens}}))
