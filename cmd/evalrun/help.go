@@ -72,7 +72,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError // whose text says nothing to people
-	if errors.As(err, &invalid) && errors.As(err, &number) && number.Func == "ParseBool" {
+	switch isNumber := errors.As(err, &invalid) && errors.As(err, &number); {
+	case isNumber && number.Func != "ParseBool":
+		return eval.BadInput("--%s takes a whole number, and not `%s`", invalid.GetFlag().Name, invalid.GetValue())
+	case isNumber:
 		hint := ""
 		if invalid.GetFlag().Name == "rank" {
 			hint = ": --rank --metric " + invalid.GetValue()
