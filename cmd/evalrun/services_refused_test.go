@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the
-// service. In both cases other services continue.
+// A 403 or a 404 closes the model that it is about, since the service may answer for others; a 401 closes the service. In all
+// cases other services continue.
 func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]struct {
@@ -22,6 +22,7 @@ func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
 		http.StatusForbidden: {
 			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 403: no (model closed); what needs it is skipped", false,
 		},
+		http.StatusNotFound: {"the service `one`: 404: no", false},
 		http.StatusUnauthorized: {
 			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 401: no; what needs it is skipped", true,
 		},

@@ -447,7 +447,7 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
 		c.halt(eval.EndStopped, refusalOf(to.Name, e))
-	case e.Kind == eval.KindAuth:
+	case e.Kind == eval.KindAuth, e.Kind == eval.KindStatus && e.NotFound() && to == nil:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:
 		c.halt(

@@ -145,6 +145,8 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		repeats = e.Retry == eval.RetryNever
 	case eval.KindTransport:
 		repeats = e.Origin == eval.FromBreaker
+	case eval.KindStatus:
+		repeats = e.NotFound()
 	default:
 		repeats = false
 	}
