@@ -130,6 +130,10 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 		todo = "an assertion without a type"
 	case wrongWeight(a) != "":
 		todo = wrongWeight(a)
+	case sc.nested && weightless(a) && c.allKnown(a):
+		a.get("weight").differs("left out: with a weight of 0 it cannot fail the set")
+		a.rest(assertKeys...)
+		return
 	default:
 		made, todo = c.converted(assertion{a, base, not, sc})
 	}
@@ -164,6 +168,11 @@ func weightOf(a src) (w float64, ok bool) {
 	return w, err == nil && w >= 0 && !math.IsInf(w, 1)
 }
 
+func weightless(a src) bool {
+	w, ok := weightOf(a)
+	return ok && w == 0
+}
+
 // wrongWeight says what is wrong with the weight of an assertion, "" for a good one.
 func wrongWeight(a src) string {
 	if _, ok := weightOf(a); ok {
@@ -183,7 +192,7 @@ func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
 	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
-	if w, ok := weightOf(a); ok && w == 0 && c.allKnown(a) && !sc.nested {
+	if weightless(a) && c.allKnown(a) && !sc.nested {
 		a.todo("%s", why)
 		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
 		return
@@ -273,6 +282,10 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 		a.differs("%s", note)
 	}
 	c.nameAndWeight(m, a, sc)
+	if i := slices.IndexFunc(m.entries, func(e keyValue) bool { return e.key == "threshold" }); i >= 0 {
+		m.entries = slices.Delete(m.entries, i, i+1) // promptfoo forgives a single check of weight 0, and no set
+		a.get("weight").ok("as `weight`")
+	}
 	a.get("type").ok("as `all` or `any`")
 	a.get("threshold").ok("as `all` or `any`")
 	a.rest(setKeys...)
@@ -294,6 +307,9 @@ func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	if why := wrongWeight(a); why != "" {
 		return nil, why
 	}
+	if ok && threshold > 0 && (threshold > 1 || slices.ContainsFunc(scorers, graded)) {
+		return nil, "scores between 0 and 1 count in a set with a threshold; write the case with `threshold` and these scorers alone"
+	}
 	if !ok || threshold >= 1 {
 		return one("all", listOf(scorers)), ""
 	}
@@ -301,10 +317,17 @@ func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 		m := one("any", listOf(append(scorers, one("expr", textValue("true")))))
 		return m, "a threshold of 0: the set never fails"
 	}
-	subsets := minimal(c.weights(a), threshold)
-	if len(subsets) == 0 || len(subsets) > 35 {
+	weights := c.weights(a)
+	subsets := minimal(weights, threshold)
+	if len(weights) != len(scorers) || len(subsets) == 0 || len(subsets) > 35 {
 		return nil, "a set of this size with this threshold has no counterpart; write the case with `threshold` and these scorers alone"
 	}
+	said := fmt.Sprintf("these are the ways to reach the threshold of %s with scores of 0 or 1", a.get("threshold").text())
+	return one("any", waysOf(subsets, scorers)), said
+}
+
+// waysOf lists subsets of the scorers of a set.
+func waysOf(subsets [][]int, scorers []yamlValue) *sequence {
 	out := &sequence{}
 	for _, s := range subsets {
 		if len(s) == 1 {
@@ -317,8 +340,20 @@ func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 		}
 		out.add(one("all", part))
 	}
-	said := fmt.Sprintf("these are the ways to reach the threshold of %s with scores of 0 or 1", a.get("threshold").text())
-	return one("any", out), said
+	return out
+}
+
+// graded reports whether a scorer has scores between 0 and 1.
+func graded(v yamlValue) bool {
+	m := v.(*mapping)
+	if inner, is := m.get("not").(*mapping); is {
+		m = inner
+	}
+	if exec, is := m.get("exec").(*mapping); is {
+		args := exec.get("args").(*mapping)
+		return args.get("code") != nil || args.get("grader") != nil
+	}
+	return slices.ContainsFunc([]string{"judge", "similar", "rouge", "bleu", "gleu"}, func(kind string) bool { return m.get(kind) != nil })
 }
 
 func listOf(in []yamlValue) *sequence {
@@ -331,9 +366,10 @@ func listOf(in []yamlValue) *sequence {
 
 func (c *converter) weights(a src) (out []float64) {
 	for _, item := range a.get("assert").items() {
-		w, _ := weightOf(item) // a wrong one loses the set
-		item.get("weight").ok("in the set")
-		out = append(out, w)
+		if w, _ := weightOf(item); w > 0 { // a wrong one loses the set, and one of 0 is left out
+			item.get("weight").ok("in the set")
+			out = append(out, w)
+		}
 	}
 	return out
 }

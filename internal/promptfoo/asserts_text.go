@@ -30,6 +30,9 @@ func (c *converter) expected(s src) (string, string) {
 	if !s.IsScalar() || s.IsNull() {
 		return "", "the value is not a text"
 	}
+	if s.IsDate() {
+		return "", "promptfoo reads a date here, and no text: write it in quotes"
+	}
 	text, ok := c.text(s, dialect{})
 	if !ok {
 		return "", s.note()
@@ -38,6 +41,18 @@ func (c *converter) expected(s src) (string, string) {
 		return "", noConversation
 	}
 	return text, ""
+}
+
+// textual is expected for checks that refuse other values than texts, or than texts and numbers.
+func (c *converter) textual(s src, numbers bool) (string, string) {
+	ref, file := strings.CutPrefix(s.text(), "file://")
+	switch {
+	case s.IsBool() || s.IsNumber() && !numbers:
+		return "", "promptfoo takes no such value here: write it in quotes"
+	case file && language(strings.SplitN(ref, ":", 2)[0]) == "" && path.Ext(ref) != ".txt":
+		return "", "promptfoo reads no text from such a file, but from .txt"
+	}
+	return c.expected(s)
 }
 
 func (c *converter) expectedList(s src) (out []string, why string) {
@@ -53,7 +68,7 @@ func (c *converter) expectedList(s src) (out []string, why string) {
 
 func text(kind string, fold bool) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
-		value, why := c.expected(a.get("value"))
+		value, why := c.textual(a.get("value"), kind == "contains")
 		if why != "" {
 			return nil, why
 		}
@@ -71,40 +86,58 @@ func several(kind string, fold bool) toScorer {
 		var list []string
 		var why string
 		switch {
+		case v.IsNumber() || v.IsBool() || v.IsDate():
+			why = "promptfoo takes no such value here: write it in quotes"
 		case v.IsScalar() && (strings.Contains(v.text(), "{{") || strings.HasPrefix(v.text(), "file://")):
 			return c.shimmed(a, nil)
 		case v.IsScalar():
-			list = commaSeparated(v.text())
+			list, why = commaSeparated(v.text())
 		case v.IsSequence():
 			list, why = c.expectedList(v)
 		}
-		if why != "" {
+		switch {
+		case why != "":
 			return nil, why
-		}
-		if len(list) == 0 {
+		case len(list) == 0:
 			return nil, "the list of texts is empty"
+		case slices.Contains(list, ""):
+			return nil, "an empty text is in every answer: remove it"
 		}
 		return &scorer{kind: kind, value: texts(list...), options: ignoreCase(fold), not: a.not}, ""
 	}
 }
 
+// quotedPart is a part of a list that may hold commas; \" and "" stand for a quote.
+var quotedPart = pattern{expression: `^"((?:\\["\\]|""|[^"\\]|\\[^"\\])*)"\s*(?:,|$)`}
+
 // commaSeparated splits at commas, except in double quotes.
-func commaSeparated(s string) (out []string) {
+func commaSeparated(s string) (out []string, why string) {
 	for s = strings.TrimLeft(s, " \t\n,"); s != ""; s = strings.TrimLeft(s, " \t\n,") {
+		if m := quotedPart.regexp().FindStringSubmatch(s); m != nil {
+			out, s = append(out, strings.NewReplacer(`\"`, `"`, `\\`, `\`, `""`, `"`).Replace(m[1])), s[len(m[0]):]
+			continue
+		}
 		if s[0] == '"' {
-			if end := strings.Index(s[1:], `"`); end >= 0 {
-				out, s = append(out, s[1:1+end]), s[end+2:]
-				continue
-			}
+			return nil, "a part in quotes does not end before a comma, which promptfoo refuses"
 		}
 		part, rest, _ := strings.Cut(s, ",")
 		out, s = append(out, strings.TrimSpace(part)), rest
 	}
-	return out
+	return out, ""
 }
 
 func (c *converter) equals(a assertion) (*scorer, string) {
 	v := a.get("value")
+	if ref := v.text(); strings.HasPrefix(ref, "file://") && slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(ref)) {
+		file, ok := c.load(v, ref)
+		if !ok {
+			return nil, v.note()
+		}
+		v.ok("copied into the suite")
+		v = file
+	} else if strings.Contains(compactJSON(v), "{{") && !v.IsScalar() {
+		return nil, "templates in a list or a mapping have no counterpart"
+	}
 	if v.IsMapping() || v.IsSequence() {
 		return orNoJSON(&scorer{kind: "json", value: one("equals", escapedValue(v)), not: a.not}), ""
 	}
@@ -116,7 +149,7 @@ func (c *converter) equals(a assertion) (*scorer, string) {
 }
 
 func (c *converter) regex(a assertion) (*scorer, string) {
-	value, why := c.expected(a.get("value"))
+	value, why := c.textual(a.get("value"), false)
 	if why != "" {
 		return nil, why
 	}
@@ -204,7 +237,7 @@ func (c *converter) schema(s src) (schema *mapping, file, why string) {
 	switch text := s.text(); {
 	case s.IsMapping():
 		return drafted(escapedValue(s).(*mapping)), "", ""
-	case s.IsZero() || s.IsNull() || text == "false" || text == "":
+	case s.IsZero() || s.IsNull() || text == "":
 		return nil, "", ""
 	case strings.HasPrefix(text, "file://"):
 		return c.schemaFile(s, strings.TrimPrefix(text, "file://"))
@@ -261,19 +294,25 @@ func withoutDraft(m *mapping) (*mapping, string) {
 
 func (c *converter) isXML(a assertion) (*scorer, string) {
 	v := a.get("value")
+	if v.IsMapping() {
+		v = v.get("requiredElements")
+	}
 	var required []string
 	switch {
-	case v.IsZero() || v.IsNull():
+	case (v.IsZero() || v.IsNull()) && !a.get("value").IsMapping() || v.IsSequence() && len(v.items()) == 0:
 		return &scorer{kind: "xml", value: textValue("wellFormed"), not: a.not}, ""
-	case v.IsScalar():
-		required = commaSeparated(v.text())
-	default:
-		for _, item := range v.get("requiredElements").items() {
+	case v.IsScalar() && !a.get("value").IsMapping():
+		required = strings.Split(v.text(), ",")
+	case v.IsSequence():
+		for _, item := range v.items() {
 			required = append(required, item.text())
 		}
 	}
 	for i, p := range required {
-		required[i] = strings.ReplaceAll(p, ".", "/")
+		required[i] = strings.ReplaceAll(strings.TrimSpace(p), ".", "/")
+	}
+	if all := strings.Join(required, ","); len(required) == 0 || slices.Contains(required, "") || strings.Contains(all, "{{") {
+		return nil, "it needs the paths of elements, without templates"
 	}
 	return &scorer{kind: "xml", value: one("required", texts(required...)), not: a.not}, ""
 }
@@ -288,7 +327,10 @@ func threshold(a src, byDefault string) literal {
 }
 
 func (c *converter) levenshtein(a assertion) (*scorer, string) {
-	value, why := c.expected(a.get("value"))
+	value, why := c.textual(a.get("value"), false)
+	if a.not {
+		why = "promptfoo does not negate it"
+	}
 	if why != "" {
 		return nil, why
 	}
@@ -303,14 +345,14 @@ func (c *converter) levenshtein(a assertion) (*scorer, string) {
 func overlap(kind, byDefault, note string, more ...keyValue) toScorer {
 	return func(c *converter, a assertion) (*scorer, string) {
 		var to yamlValue
-		if v := a.get("value"); v.IsSequence() {
+		if v := a.get("value"); v.IsSequence() && kind != "rouge" {
 			all, why := c.expectedList(v)
 			if why != "" {
 				return nil, why
 			}
 			to = texts(all...)
 		} else {
-			text, why := c.expected(v)
+			text, why := c.textual(v, false)
 			if why != "" {
 				return nil, why
 			}
@@ -359,6 +401,11 @@ func (c *converter) words(a assertion) (*scorer, string) {
 	if limits.empty() {
 		return nil, "it needs a number of words"
 	}
+	if least, ok := number(v.get("min")); ok {
+		if most, ok := number(v.get("max")); ok && most < least {
+			return nil, "its `max` is below its `min`, which promptfoo refuses"
+		}
+	}
 	return &scorer{kind: "length", value: one("words", limits), not: a.not}, ""
 }
 
@@ -368,8 +415,17 @@ func (c *converter) finishReason(a assertion) (*scorer, string) {
 	}
 	word := strings.ToLower(a.get("value").text())
 	known := map[string]string{
-		"stop": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "length": "MAX_TOKENS", "max_tokens": "MAX_TOKENS",
-		"content_filter": "SAFETY", "safety": "SAFETY", "tool_calls": "TOOL_CALLS", "tool_use": "TOOL_CALLS", "function_call": "TOOL_CALLS",
+		"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "safety": "SAFETY", "tool_calls": "TOOL_CALLS",
+	}
+	vendors := map[string]string{
+		"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "max_output_tokens": "length",
+		"refusal": "content_filter", "tool_use": "tool_calls", "function_call": "tool_calls",
+	}
+	if own := vendors[word]; own != "" {
+		return nil, "promptfoo calls this reason `" + own + "`, and fails for the vendor's word"
+	}
+	if strings.Contains(word, "{{") {
+		return nil, "a reason that a variable holds has no counterpart"
 	}
 	reason := known[word]
 	if reason == "" {

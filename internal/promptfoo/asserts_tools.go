@@ -39,7 +39,7 @@ func (c *converter) toolsOf() (names []string) {
 }
 
 func (c *converter) toolF1(a assertion) (*scorer, string) {
-	names := commaSeparated(a.get("value").text())
+	names, _ := commaSeparated(a.get("value").text())
 	for _, item := range a.get("value").items() {
 		if a.get("value").IsSequence() {
 			names = append(names, item.text())

@@ -23,7 +23,7 @@ func toRE2(in string) (out, note string, ok bool) {
 	out = convertEscapes(in)
 	out = jsGroup.regexp().ReplaceAllString(out, "(?P<$1>")
 	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction.regexp().ReplaceAllString(out, "x"))
-	if _, err := regexp.Compile(probe); err != nil {
+	if _, err := regexp.Compile(probe); err != nil || readOtherwise.matches(in) {
 		return "", "", false
 	}
 	if strings.HasPrefix(in, "(?i)") || strings.HasPrefix(in, "(?s)") || strings.HasPrefix(in, "(?m)") ||
@@ -32,6 +32,9 @@ func toRE2(in string) (out, note string, ok bool) {
 	}
 	return out, note, true
 }
+
+// readOtherwise matches what RE2 takes, and JavaScript reads as something else: \p{L} is there the letters p{L}, [] matches nothing.
+var readOtherwise = pattern{expression: `(?:^|[^\\])(?:\\\\)*(?:\\(?:[pPAzQEa]|x\{)|\(\?P<|\[\[:|\[\])`}
 
 var templateAction = pattern{expression: `\{\{.*?\}\}`}
 
@@ -51,8 +54,23 @@ func convertEscapes(in string) string {
 		}
 		return `\x{` + p[4] + `}`
 	})
-	return strings.NewReplacer(`\\`, `\\`, `[^]`, `[\s\S]`, `\/`, `/`).Replace(in)
+	in = strings.NewReplacer(`\\`, `\\`, `[^]`, `[\s\S]`, `\/`, `/`).Replace(in)
+	return whiteSpace.regexp().ReplaceAllStringFunc(in, func(m string) string {
+		const space = `\s\v\pZ\x{feff}`
+		switch {
+		case m == `\s`:
+			return "[" + space + "]"
+		case m == `\S`:
+			return "[^" + space + "]"
+		case strings.Contains(m, `\S`): // most often [\s\S], which is anything
+			return m
+		}
+		return strings.ReplaceAll(m, `\s`, space) // an escape, or a class of characters
+	})
 }
+
+// whiteSpace finds \s, in or outside of a class. RE2 does not take non-breaking spaces for it, as JavaScript does.
+var whiteSpace = pattern{expression: `(?s)\\.|\[(?:\\.|[^\]\\])*\]`}
 
 // This file converts JavaScript that only picks a part of a value to jq.
 

@@ -22,6 +22,10 @@ func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 		{`a\/b`, "a/b", "ab"},
 		{`^[^]$`, "\n", ""},
 		{`\\u0041`, `\u0041`, "A"},
+		{`^1\s0$`, "1\u00a00", "1x0"},
+		{`^1[^\s]0$`, "1x0", "1\u202f0"},
+		{`^\\s$`, `\s`, " "},
+		{`^\[\s]$`, "[\ufeff]", `[s]`},
 	} {
 		out, _, ok := toRE2(c.in)
 		if !ok {
@@ -34,7 +38,9 @@ func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 				c.matches, re.MatchString(c.matches), c.fails, re.MatchString(c.fails))
 		}
 	}
-	for _, in := range []string{`(?=.*a)`, `(a)\1`, `a{2000}`, `(`} {
+	for _, in := range []string{
+		`(?=.*a)`, `(a)\1`, `a{2000}`, `(`, `\p{L}`, `a\P{L}`, `\Aa`, `a\z`, `\x{41}`, `[[:alpha:]]`, `[]a]`, `(?P<n>a)`, `\\\a`,
+	} {
 		if out, _, ok := toRE2(in); ok {
 			t.Errorf("%q became %q, want none", in, out)
 		}

@@ -96,6 +96,9 @@ func (n Node) IsNumber() bool {
 	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.MatchString(y.Value)
 }
 
+// IsDate reports whether the value is a date without quotes.
+func (n Node) IsDate() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!timestamp" }
+
 func (n Node) resolve() *yaml.Node {
 	y := n.y
 	for y.Kind == yaml.AliasNode {

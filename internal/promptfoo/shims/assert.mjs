@@ -134,9 +134,19 @@ function responseBody(code) {
 
 const asText = (output) => (typeof output === 'string' ? output : JSON.stringify(output));
 const lower = (text) => String(text).toLowerCase();
-// all splits a text at its commas, except in double quotes.
-const all = (value) => (Array.isArray(value) ? value : [...String(value).matchAll(/\s*(?:"([^"]*)"|([^,]+))/g)]
-  .map(([, quoted, part]) => quoted ?? part.trim()).filter(Boolean));
+// all splits a text at its commas, except in double quotes, where \" and "" stand for a quote.
+function all(value) {
+  if (Array.isArray(value)) return value;
+  const found = [];
+  const after = (text) => text.replace(/^[\s,]+/, '');
+  for (let rest = after(String(value)); rest !== '';) {
+    const m = /^"((?:\\["\\]|""|[^"\\]|\\[^"\\])*)"\s*(?:,|$)|^[^",][^,]*/.exec(rest);
+    if (!m) throw new Error('a part in quotes does not end before a comma');
+    found.push(m[1] === undefined ? m[0].trim() : m[1].replace(/\\(["\\])|"(")/g, '$1$2'));
+    rest = after(rest.slice(m[0].length));
+  }
+  return found;
+}
 
 function jsonIn(text) {
   const found = [];
@@ -214,17 +224,15 @@ function seeksNothing(check, value) {
   }
 }
 
-function verdict(result, thresholdOnObjects) {
+function verdict(result) {
   const not = args.not === true;
   if (typeof result === 'boolean') return { passed: result !== not, score: result !== not ? 1 : 0, reason: `the check returned ${result}` };
-  if (typeof result === 'number') {
+  if (Number.isFinite(result)) {
     const raw = args.threshold === undefined ? result > 0 : result >= args.threshold;
     return { passed: raw !== not, score: result, reason: `the check returned ${result}` };
   }
-  if (typeof result === 'object' && result !== null && typeof result.pass === 'boolean') {
-    let { pass } = result;
-    if (thresholdOnObjects && args.threshold !== undefined && result.score < args.threshold) pass = false;
-    return { passed: pass !== not, score: result.score ?? (pass ? 1 : 0), reason: result.reason ?? '' };
+  if (typeof result?.pass === 'boolean' && Number.isFinite(result.score) && typeof result.reason === 'string') {
+    return { passed: result.pass !== not, score: result.score, reason: result.reason };
   }
   return { passed: false, score: 0, reason: `the check returned ${JSON.stringify(result)}, which is no boolean, number or {pass, score, reason}` };
 }

@@ -146,7 +146,7 @@ def verdict(result):
     if isinstance(result, bool):
         passed = result != negated
         return passed, 1.0 if passed else 0.0, f"the check returned {result}"
-    if isinstance(result, (int, float)):
+    if isinstance(result, (int, float)) and result == result:
         raw = result > 0 if threshold is None else result >= threshold
         return raw != negated, float(result), f"the check returned {result}"
     if not isinstance(result, dict):
