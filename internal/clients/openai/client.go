@@ -82,10 +82,10 @@ var (
 
 func (c *Client) fix(message string) string {
 	old := c.Server.MaxTokensField == "max_tokens"
-	switch {
-	case old && wantsNewField.MatchString(message):
+	switch wantsNew := wantsNewField.MatchString(message); {
+	case old && wantsNew:
 		return "remove `maxTokensField: max_tokens` from the service"
-	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField.MatchString(message):
+	case !old && !wantsNew && strings.Contains(message, "max_completion_tokens") && wantsOldField.MatchString(message):
 		return "set `maxTokensField: max_tokens` at the service"
 	case strings.Contains(message, "v1/responses"):
 		return "set `protocol: responses` at the service"

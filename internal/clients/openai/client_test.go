@@ -74,6 +74,32 @@ func refusals() map[string]failure {
 			outcome{Kind: eval.KindOverLimit, Status: 400, Code: "BadRequestError"},
 			"4096",
 		},
+		"a rate in words of length": {
+			429, nil, `{"message":"Too many tokens, please wait before trying again."}`, outcome{Kind: eval.KindQuota, Status: 429}, "tokens",
+		},
+		"a request too large for a rate": {
+			429, nil, `{"error":{"message":"Request too large on tokens per min (TPM): Limit 6000, Requested 9000, reduce it and try again"}}`,
+			outcome{Kind: eval.KindOverLimit, Status: 429},
+			"TPM",
+		},
+		"a wait in words": {
+			429, nil, `{"error":{"message":"Rate limit reached on requests per day (RPD). Please try again in 1m8.5s. Visit us."}}`,
+			outcome{Kind: eval.KindQuota, Status: 429, Wait: 68500 * time.Millisecond},
+			"RPD",
+		},
+		"a long wait in words": {
+			429, nil, `{"error":{"message":"Exceeded the token rate limit. Please retry after 86400 seconds."}}`,
+			outcome{Kind: eval.KindQuota, Status: 429, Permanent: true, Wait: 24 * time.Hour},
+			"rate",
+		},
+		"a quota of a day": {
+			429, nil, `{"error":{"message":"Rate limit exceeded: free-models-per-day. Add 10 credits","code":429}}`,
+			outcome{Kind: eval.KindQuota, Status: 429, Permanent: true},
+			"per-day",
+		},
+		"a capital letter": {
+			403, nil, `{"Message":"You don't have access to the model."}`, outcome{Kind: eval.KindAuth, Status: 403}, "access to the model",
+		},
 		"busy": {503, nil, `{"error":"overloaded"}`, outcome{Kind: eval.KindStatus, Status: 503}, "overloaded"},
 	}
 }
@@ -118,7 +144,13 @@ func TestWordsOfServersTellTheKind(t *testing.T) {
 		eval.KindAuth: {
 			"Incorrect API key provided. You can obtain an API key from the console.", "API key not valid. Please pass a valid API key.",
 			"Invalid API key", "invalid x-api-key", "API key expired. Please renew the API key.", "The API key is invalid.",
-			"You didn't provide an API key.",
+			"You didn't provide an API key.", "This organization has been disabled.", "User location is not supported for the API use.",
+		},
+		eval.KindQuota: {
+			"Your prepayment credits are depleted.", "Your project has exceeded its monthly spending cap.",
+			"Your team has either used all available credits or reached its monthly spending limit.",
+			"You have reached your specified API usage limits. You will regain access on the first.",
+			"Budget has been exceeded! Current cost: 0.12, Max budget: 0.1", "Your team doesn't have any credits yet.",
 		},
 		eval.KindStatus: {
 			"Invalid 'user': string too long. Expected a string with maximum length 64.", "max_tokens must be at least 16",
@@ -171,6 +203,7 @@ func TestErrorsComeWithAFix(t *testing.T) {
 		"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": {
 			"max_tokens", "remove `maxTokensField: max_tokens` from the service",
 		},
+		"Unsupported parameter: 'max_tokens' of a router. Use 'max_completion_tokens'.": {"", "Use 'max_completion_tokens'."},
 		"This model is only supported in v1/responses and not in v1/chat/completions.": {
 			"", "set `protocol: responses` at the service",
 		},
@@ -189,10 +222,14 @@ func TestErrorsComeWithAFix(t *testing.T) {
 
 func TestABlockedPromptIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	body := `{"error":{"message":"filtered","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`
-	got, err := ask(t, &replies.Canned{Status: 400, Body: []byte(body)}, false)
-	expect.OK(t, err)
-	expect.Same(t, "blocked", got.Blocked(), "SAFETY")
+	for body, status := range map[string]int{
+		`{"error":{"message":"filtered","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`: 400,
+		`{"error":{"message":"m requires moderation","code":403,"metadata":{"reasons":["violence"],"flagged_input":"..."}}}`:         403,
+	} {
+		got, err := ask(t, &replies.Canned{Status: status, Body: []byte(body)}, false)
+		expect.OK(t, err)
+		expect.Same(t, "blocked", got.Blocked(), "SAFETY")
+	}
 }
 
 type candidate struct {

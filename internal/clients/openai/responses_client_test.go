@@ -152,6 +152,8 @@ func TestAServerWithoutTheProtocolIsAnError(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"error":{"message":"Invalid URL (POST /v1/responses)"}}`: true, `{"detail":"Not Found"}`: true, "404 page not found": true,
 		`{"error":{"message":"The model x does not exist","code":"model_not_found"}}`: false,
+		`{"error":{"message":"No endpoints found for x.","code":404}}`:                false,
+		`{"error":{"message":"It does not exist.","code":"DeploymentNotFound"}}`:      false,
 	} {
 		_, err := fetch(t, &replies.Canned{Status: 404, Body: []byte(body)}, false)
 		if err == nil || strings.Contains(err.Error(), hint) != want {

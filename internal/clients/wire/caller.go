@@ -271,7 +271,8 @@ func (c *Caller) Pass(req *http.Request, to Passed) (*http.Response, error) {
 // isNoAddress reports whether the service has nothing at the address, rather than lacks the model.
 func isNoAddress(e *eval.Error) bool {
 	said := strings.ToLower(e.Message + " " + e.Code)
-	return (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !strings.Contains(said, "model")
+	return (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !strings.Contains(said, "model") &&
+		!strings.Contains(said, "deploymentnotfound") && !strings.Contains(said, "no endpoints found")
 }
 
 // pathOf returns the path of an address, without the parts that may be secret.

@@ -50,7 +50,8 @@ func newErrorBody(raw []byte) *errorBody {
 		return nil
 	}
 	var b errorBody
-	_ = f.Take("message", &b.Message) // another type leaves it empty, as below
+	_ = f.Take("Message", &b.Message) // another type leaves it empty, as below
+	_ = f.Take("message", &b.Message)
 	_ = f.Take("status", &b.Status)
 	b.readCode(f)
 	var details []json.RawMessage
@@ -76,11 +77,15 @@ func (b *errorBody) readCode(f Fields) {
 		}
 	}
 	var metadata struct {
-		Raw string `json:"raw"`
+		Raw     string  `json:"raw"`
+		Flagged *string `json:"flagged_input"`
 	}
 	_ = f.Take("metadata", &metadata) // a router's: the vendor's own error
 	if metadata.Raw != "" {
 		b.Message += ": " + metadata.Raw
+	}
+	if metadata.Flagged != nil {
+		b.Status = flagged
 	}
 }
 
@@ -211,7 +216,20 @@ func (b *errorBody) fill(e *eval.Error) {
 	for _, word := range b.Words {
 		e.Status = cmp.Or(e.Status, statusOf[word])
 	}
+	if said := saidWait().FindStringSubmatch(b.Message); said != nil && e.Status == http.StatusTooManyRequests {
+		e.RetryAfter = cmp.Or(e.RetryAfter, waitOf(said[1], said[2] != ""))
+	}
 	b.classify(e)
+}
+
+// waitOf reads a wait in a message: "7m12s", or a number of seconds.
+func waitOf(text string, isSeconds bool) time.Duration {
+	text = strings.TrimRight(text, ".")
+	if isSeconds {
+		return seconds(text)
+	}
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 // notEnabled matches messages about an API that is not enabled in a project.

@@ -23,6 +23,10 @@ var statusOf = map[string]int{
 var (
 	spentPhrase = pattern(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
+	spentForLongPhrase = pattern(`(?i)credits are depleted|used all available credits|does ?n['o]t have any credits|` +
+		`(spending|spend) (limit|cap)\b|specified (workspace )?API usage limits|budget has been exceeded|calls / month`)
+	perDayPhrase  = pattern(`(?i)\bper[- ]day\b`)
+	waitPhrase    = pattern(`(?i)\bplease wait\b|\b(try again|retry) (in|after|later)\b`)
 	tooLongPhrase = pattern(`(?i)(maximum|max|exceeds?|exceeded|available) (the )?(available )?(model'?s )?(maximum )?context|` +
 		`context (length|window) (exceeded|of this model)|longer than (the|this) model'?s (maximum )?context|` +
 		`(input|prompt|requested) tokens? (count )?(\([\d, ]+\) )?exceeds? (the |this )?(model'?s )?` +
@@ -31,7 +35,10 @@ var (
 		"inputs`? tokens \\+ `?max_new_tokens`? must be")
 	wrongKeyPhrase = pattern(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
 		`\bapi[ _-]key (is |was )?(not valid|invalid|incorrect|wrong|missing|not found|expired|revoked)\b|` +
-		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b`)
+		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b|` +
+		`\borganization has been (disabled|restricted)\b|\buser location is not supported\b`)
+	// saidWait finds how long to wait, as in "try again in 7m12s" and "retry after 60 seconds".
+	saidWait = pattern(`(?i)(?:try again|retry|wait)(?: in| after)? (\d[\dhms.]*)( seconds)?`)
 )
 
 // classify derives the kind of an error from the vendor's words.
@@ -47,17 +54,24 @@ func (b *errorBody) classify(e *eval.Error) {
 	said := func(words []string) bool {
 		return slices.ContainsFunc(b.Words, func(w string) bool { return slices.Contains(words, strings.ToLower(w)) })
 	}
+	isRate := e.Status == http.StatusTooManyRequests && waitPhrase().MatchString(b.Message)
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase().MatchString(b.Message) && b.Words != nil:
+	case said(spentWords), b.saysSpent(e):
 		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
-	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403 && !isRate:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
 	case e.Status != http.StatusTooManyRequests && wrongKeyPhrase().MatchString(b.Message):
 		e.Kind = eval.KindAuth // some services answer a wrong key with 400
 	}
+}
+
+// saysSpent reports whether the message is of a quota for which waiting does not help.
+func (b *errorBody) saysSpent(e *eval.Error) bool {
+	return spentPhrase().MatchString(b.Message) && b.Words != nil || spentForLongPhrase().MatchString(b.Message) ||
+		e.Status == http.StatusTooManyRequests && e.RetryAfter == 0 && perDayPhrase().MatchString(b.Message)
 }
 
 // reasons maps vendors' words for why an answer ended, in lower case, to evalrun's.
@@ -133,9 +147,12 @@ func Refuse(c *eval.Candidate) {
 	}
 }
 
+// flagged is the code of an error by which a router's moderation refuses a prompt. It has none itself.
+const flagged = "flagged_input"
+
 // BlockedPrompt returns the answer for a prompt that was blocked with an error, nil for other errors.
 func BlockedPrompt(e *eval.Error) *eval.Response {
-	if e.Code != "content_filter" || e.Status != 0 && e.Status != http.StatusBadRequest {
+	if e.Code != flagged && (e.Code != "content_filter" || e.Status != 0 && e.Status != http.StatusBadRequest) {
 		return nil
 	}
 	return &eval.Response{PromptFeedback: &eval.PromptFeedback{
