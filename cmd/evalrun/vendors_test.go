@@ -62,7 +62,7 @@ func TestVendorsRepliesPassThroughARun(t *testing.T) {
 		t.Fatalf("%d replies, %v; want 90", len(all), err)
 	}
 	refused := func(r replies.Reply) bool { // after which a run is not complete
-		return r.Status == http.StatusUnauthorized || strings.Contains(string(r.Body), "insufficient_quota")
+		return r.Status == http.StatusUnauthorized || r.Status == http.StatusNotFound || strings.Contains(string(r.Body), "insufficient_quota")
 	}
 	all = slices.DeleteFunc(all, refused)
 	service := serveReplies(t, all)
