@@ -71,3 +71,41 @@ cases: [{name: c, repeats: 30, scorers: [{equals: hi}]}]
 		})
 	}
 }
+
+// A connection that breaks after the event that ends an answer loses nothing, and no second call is paid. A usage of another type is
+// none.
+func TestABreakAfterTheEndIsNoSecondCall(t *testing.T) {
+	t.Parallel()
+	for protocol, events := range map[string]string{
+		"anthropic": `{"type":"message_start","message":{"type":"message","role":"assistant","content":[],"usage":"many"}}
+{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hi"}}
+{"type":"content_block_stop","index":0}
+{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":[2]}
+{"type":"message_stop"}`,
+		"responses": `{"type":"response.completed","response":{"object":"response","status":"completed","output":[` +
+			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}]}}`,
+	} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				w.Header().Set("Content-Type", "text/event-stream")
+				for event := range strings.SplitSeq(events, "\n") {
+					fmt.Fprintf(w, "data: %s\n\n", event)
+				}
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}), nil)
+			b.write("suite.yaml", fmt.Sprintf(`version: 1
+name: s
+services: {v: {protocol: %s, baseUrl: "%s/v", metadata: false}}
+targets: [{name: t, service: v, model: m, stream: true}]
+prompts: [{name: p, text: hello}]
+cases: [{name: c, scorers: [{equals: hi}]}]
+`, protocol, b.url))
+			b.exits(0, "run", "suite.yaml")
+			expect.Same(t, "calls", calls.Load(), 1)
+		})
+	}
+}

@@ -131,9 +131,10 @@ func (a *assembly) begin(message wire.Fields) error {
 func (a *assembly) take(f wire.Fields) error {
 	var blocks []json.RawMessage
 	var usage wire.Fields
-	if err := cmp.Or(f.Take("content", &blocks), f.Take("usage", &usage)); err != nil {
+	if err := f.Take("content", &blocks); err != nil {
 		return err
 	}
+	_ = f.Take("usage", &usage) // another type counts as none, as in a whole answer
 	for i, raw := range blocks {
 		if _, err := a.piece(wire.Fields{"index": wire.Encode(i), "content_block": raw}); err != nil {
 			return err
@@ -265,6 +266,9 @@ func (b *growing) whole() json.RawMessage {
 }
 
 func (a *assembly) Finished() bool { return a.ended }
+
+// Over reports whether the event came that ends a message.
+func (a *assembly) Over() bool { return a.over }
 
 // Response returns the complete message. A stream that ends early is an error.
 func (a *assembly) Response() (*eval.Response, error) {

@@ -239,6 +239,9 @@ func (g *responsesStream) whole() json.RawMessage {
 
 func (a *responsesAssembly) Finished() bool { return a.last != nil }
 
+// Over reports whether the event came that ends a response.
+func (a *responsesAssembly) Over() bool { return a.last != nil }
+
 // Response returns the complete response. A stream that ends early is an error.
 func (a *responsesAssembly) Response() (*eval.Response, error) {
 	if a.last == nil {

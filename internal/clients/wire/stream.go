@@ -69,7 +69,19 @@ func (c *Conn) Stream(
 	} else if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return c.streamError(req, err, timing.Chunks)
+	if failed := c.streamError(req, err, timing.Chunks); !isBrokenAfter(out, err, failed) {
+		return failed
+	}
+	return nil
+}
+
+// isBrokenAfter reports whether only the connection failed, after the event that ends an answer. Another call would pay again for
+// what is there.
+func isBrokenAfter(out assembler, err, failed error) bool {
+	var found *eval.Error
+	marked, ok := out.(interface{ Over() bool })
+	kind := eval.AsError(failed).Kind
+	return ok && marked.Over() && !errors.As(err, &found) && (kind == eval.KindTruncated || kind == eval.KindTransport)
 }
 
 type streamReading struct {
