@@ -29,7 +29,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// browser is shared by all tests; each has a tab of its own.
+// browser is shared by all tests, which run in parallel; each has a tab of its own.
 var browser context.Context
 
 func TestMain(m *testing.M) {
@@ -118,6 +118,7 @@ func openAt(t *testing.T, address string, width, height int64, scheme string) *t
 	expect.OK(t, err)
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
+	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // beside other tabs
 	b.scheme(scheme)
 	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(address))
 	b.wait("html[data-ready]")

@@ -45,6 +45,7 @@ func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 
 // The page of a case shows each arm's worst repeat first, any repeat on request, and what differs word by word.
 func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
+	t.Parallel()
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {
@@ -83,6 +84,7 @@ func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
 
 // A run without trials, and one without anything, are shown as what they are.
 func TestEmptyRunsAreShownAsEmpty(t *testing.T) {
+	t.Parallel()
 	none := func(func(*eval.Result) bool) {}
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,

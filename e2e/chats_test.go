@@ -85,6 +85,7 @@ const chatPage = "#/case/s/kettle"
 
 // A live chat is shown turn by turn in its arm's card; what judges said is folded under the score.
 func TestChatsAreShownTurnByTurn(t *testing.T) {
+	t.Parallel()
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -67,11 +68,12 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 // A reviewer goes from the verdict of an arm to the answers that got worse with one click. The filters of the matrix are about the arms
 // that were chosen, and an answer says of itself that it fails newly.
 func TestAReviewerDecidesInOneClick(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	old, before := decideRun("", "d", "cd", "abcd")
-	keep(t, "20260101-000000-old", old, before)
+	keep(t, dir, "20260101-000000-old", old, before)
 	run, trials := decideRun("b", "d", "c", "acd", "b") // the last case is new
-	b := open(t, record(t, run, trials, comparedWith(t, ".evalrun/runs/20260101-000000-old")), 1280, 900, "light")
+	b := open(t, record(t, run, trials, comparedWith(t, filepath.Join(dir, ".evalrun", "runs", "20260101-000000-old"))), 1280, 900, "light")
 	b.visit("#/", ".verdict")
 	expect.Same(t, "links", texts(b, ".lines a"), []string{"the 1 case that got worse"})
 	b.click(".lines a", `document.querySelector('#grid .prose') !== null`)
@@ -119,6 +121,7 @@ func TestAReviewerDecidesInOneClick(t *testing.T) {
 
 // Every count of a confusion matrix leads to its trials, those outside of the classes too.
 func TestConfusionLeadsToTrials(t *testing.T) {
+	t.Parallel()
 	run, trials := decideRun("b", "d", "c", "acd", "")
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/", "table.matrix")
@@ -136,6 +139,7 @@ func TestConfusionLeadsToTrials(t *testing.T) {
 
 // The points of a comparison are in the page once, and a case without a value has none.
 func TestACaseWithoutAValueHasNoPoint(t *testing.T) {
+	t.Parallel()
 	run, trials := decideRun("", "a")
 	b := open(t, record(t, run, trials, func(d *journal.Document) {
 		decided(d).Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{Suite: "s", HeadArm: "pro/old", BaseArm: "pro/old"}, {

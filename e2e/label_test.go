@@ -26,18 +26,20 @@ func trustKey(name string) string {
 }
 
 // keepOwn makes a run of this user.
-func keepOwn(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
+func keepOwn(t *testing.T, dir, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
 	t.Helper()
 	keys, err := rundir.Load(trustKey)
 	expect.OK(t, err)
 	run.ID = id
-	expect.OK(t, keys.SignRun(&run, filepath.Join(".evalrun", "runs", id)))
-	keep(t, id, run, trials)
+	expect.OK(t, keys.SignRun(&run, filepath.Join(dir, ".evalrun", "runs", id)))
+	keep(t, dir, id, run, trials)
 }
 
-func serveLabels(t *testing.T, who string) *site.Server {
+func serveLabels(t *testing.T, dir, who string) *site.Server {
 	t.Helper()
-	s, err := site.Start(site.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond, Label: true, As: who, Getenv: trustKey})
+	s, err := site.Start(site.Options{
+		Listen: "127.0.0.1:0", Dir: rundir.At(dir), Every: 10 * time.Millisecond, Label: true, As: who, Getenv: trustKey,
+	})
 	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -53,9 +55,9 @@ func opened(t *testing.T, s *site.Server, id, hash string) *tab {
 }
 
 // labelled holds what the labels of an answer in a suite are, as `who label comment`.
-func labelled(t *testing.T, suite string, want ...string) {
+func labelled(t *testing.T, dir, suite string, want ...string) {
 	t.Helper()
-	f, err := labels.Read(".", suite)
+	f, err := labels.Read(dir, suite)
 	expect.OK(t, err, f.Err())
 	var got []string
 	for _, k := range f.Answers() {
@@ -69,12 +71,13 @@ func labelled(t *testing.T, suite string, want ...string) {
 // A person labels an answer by keyboard, changes the label and takes it back; a second one, in another process of the
 // same folder, sees it and disagrees.
 func TestAPersonLabelsByKeyboard(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(12)
-	keepOwn(t, "r", run, trials)
+	keepOwn(t, dir, "r", run, trials)
 	first := bigTrial(0)
 	page := "#/case/" + first.Suite + "/" + strings.ReplaceAll(first.Case, " ", "%20")
-	ada, ben := serveLabels(t, "Ada"), serveLabels(t, "Ben")
+	ada, ben := serveLabels(t, dir, "Ada"), serveLabels(t, dir, "Ben")
 	a := opened(t, ada, "r", page)
 	if got := evaluate[string](a, `location.hash`); strings.Contains(got, "token") {
 		t.Errorf("the address still has the token: %s, want none", got)
@@ -83,7 +86,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	a.wait(".label-pass:focus")
 	a.do(chromedp.KeyEvent(kb.Enter))
 	a.wait(".label-pass[aria-pressed=true]:focus")
-	labelled(t, first.Suite, "Ada pass")
+	labelled(t, dir, first.Suite, "Ada pass")
 	a.do(chromedp.KeyEvent(kb.Tab))
 	a.wait(".label-fail:focus")
 	a.do(chromedp.KeyEvent(kb.Tab))
@@ -94,7 +97,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	a.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	a.until(`document.querySelector('.label-save') !== window.before && document.querySelector('textarea').value === 'b?n'`)
 	a.wait(".label-save:focus")
-	labelled(t, first.Suite, "Ada pass b?n")
+	labelled(t, dir, first.Suite, "Ada pass b?n")
 
 	b := opened(t, ben, "r", page)
 	b.until(`document.querySelector('.labels').textContent.includes('1 other person')`)
@@ -103,24 +106,25 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	}
 	b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
 	b.until(`document.querySelector('.labels').textContent.includes('b?n')`)
-	labelled(t, first.Suite, "Ada pass b?n", "Ben fail")
+	labelled(t, dir, first.Suite, "Ada pass b?n", "Ben fail")
 	b.click("#views a[href='/labels']", `document.querySelectorAll('table').length === 2`)
 	if got := evaluate[string](b, `document.querySelector('main').innerText`); !strings.Contains(got, "Ada and Ben") ||
 		!strings.Contains(got, "1 answer: 0 pass, 0 fail, divided on 1") {
 		t.Errorf("got %q, want `Ada and Ben`", got)
 	}
 	a.click(".label-pass", `document.querySelector('.label-pass').getAttribute('aria-pressed') === 'false'`)
-	labelled(t, first.Suite, "Ada  b?n", "Ben fail")
+	labelled(t, dir, first.Suite, "Ada  b?n", "Ben fail")
 	a.own(ada)
 	b.own(ben)
 }
 
 // The page of a site elsewhere, even one on this machine, writes nothing; nor does a page without the token.
 func TestOtherPagesWriteNoLabels(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(2)
-	keepOwn(t, "r", run, trials)
-	s := serveLabels(t, "Ada")
+	keepOwn(t, dir, "r", run, trials)
+	s := serveLabels(t, dir, "Ada")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte(`<!doctype html><html data-ready="yes"><title>elsewhere</title>`))
@@ -157,7 +161,7 @@ func TestOtherPagesWriteNoLabels(t *testing.T) {
 	if got := evaluate[string](late, `localStorage.getItem('evalrun-token') || ''`); got != "" {
 		t.Errorf("a page that was opened by a code that was used has %q, want no token", got)
 	}
-	if _, err := os.Stat(bigTrial(0).Suite + labels.Suffix); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, bigTrial(0).Suite+labels.Suffix)); err == nil {
 		t.Error("something was labelled, want no label")
 	}
 }
@@ -165,19 +169,20 @@ func TestOtherPagesWriteNoLabels(t *testing.T) {
 // axe-core finds nothing in the labels of an answer, of a run that takes none, and in the page of all labels. Nothing is
 // wider than the screen.
 func TestLabelsAreAccessible(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(12)
-	keepOwn(t, "own", run, trials)
-	keep(t, "other", run, trials)
+	keepOwn(t, dir, "own", run, trials)
+	keep(t, dir, "other", run, trials)
 	first := bigTrial(0)
 	key, _ := labels.KeyOf(first)
 	for _, who := range []string{"Ada", "Ben", "\u202eCleo with a name that is rather long, as names are"} {
-		expect.OK(t, labels.Append(".", "lock", &labels.Label{
+		expect.OK(t, labels.Append(dir, filepath.Join(dir, "lock"), &labels.Label{
 			Suite: first.Suite, CaseID: key.CaseID, Arm: key.Arm, Repeat: 1, AnswerHash: key.AnswerHash, Label: labels.Pass, Who: who,
 			Comment: strings.Repeat("<img src=x onerror=alert(1)> ", 20) + strings.Repeat("x", 500), At: "2025-01-01T00:00:00Z",
 		}))
 	}
-	s := serveLabels(t, "Ada")
+	s := serveLabels(t, dir, "Ada")
 	page := "#/case/" + first.Suite + "/" + strings.ReplaceAll(first.Case, " ", "%20")
 	for _, path := range []string{"labels", "run/" + keys(t, s)["own"] + "/" + page, "run/" + keys(t, s)["other"] + "/" + page} {
 		b := openAt(t, s.WithToken(s.URL), 390, 900, "light")
@@ -194,10 +199,11 @@ func TestLabelsAreAccessible(t *testing.T) {
 
 // Somebody who labels goes through the answers that wait for it, by keyboard: the filter of the matrix, the next one, and back.
 func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := decideRun("", "", "")
-	keepOwn(t, "r", run, trials)
-	s := serveLabels(t, "Ada")
+	keepOwn(t, dir, "r", run, trials)
+	s := serveLabels(t, dir, "Ada")
 	b := opened(t, s, "r", "#/case/s/case%200?arm=pro%2Fold")
 	b.do(chromedp.KeyEvent("l"), chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelectorAll('.labels [aria-pressed=true]').length === 1`)
@@ -224,10 +230,11 @@ func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 
 // Who labels sees one answer at a time, and nothing of what judges and other scorers made of it, before and after the label.
 func TestWhoLabelsIsBlind(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := decideRun("", "", "")
-	keepOwn(t, "r", run, trials)
-	b := opened(t, serveLabels(t, "Ada"), "r", "#/case/s/case%200")
+	keepOwn(t, dir, "r", run, trials)
+	b := opened(t, serveLabels(t, dir, "Ada"), "r", "#/case/s/case%200")
 	for _, when := range []string{"before", "after"} {
 		const shown = `document.querySelectorAll('.answer').length + ' ' + document.querySelectorAll('.answers [aria-label=Scores], ' +
 			'.answers > article > p .badge, .answers .repeats button[aria-label*=repeat]').length`
@@ -244,9 +251,10 @@ func TestWhoLabelsIsBlind(t *testing.T) {
 // Two answers are labelled without knowing which arm they are of and what judges say, on sides that a reload keeps; labelled, they say it.
 // The page of labels lists the answers on which the judge and people disagree.
 func TestPairsAreLabelledBlind(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := decideRun("", "b", "")
-	keepOwn(t, "r", run, func(yield func(*eval.Result) bool) {
+	keepOwn(t, dir, "r", run, func(yield func(*eval.Result) bool) {
 		for r := range trials {
 			r.Scores[0].Judged = &eval.Judged{Judge: "clerk"}
 			r.Vars = map[string]string{"q": "the question"}
@@ -255,7 +263,7 @@ func TestPairsAreLabelledBlind(t *testing.T) {
 			}
 		}
 	})
-	b := opened(t, serveLabels(t, "Ada"), "r", "#/case/s/case%201")
+	b := opened(t, serveLabels(t, dir, "Ada"), "r", "#/case/s/case%201")
 	b.press("s")
 	b.until(`document.querySelectorAll('.half .label-form').length === 2`)
 	shown := func() string { return strings.Join(texts(b, "#main"), " ") }

@@ -107,6 +107,7 @@ const look = `(text => {
 // No text hangs the page, fills it, or gets an element into it that loads or runs something. A text that takes long fails by the time
 // that the browser has for a test.
 func TestMarkdownRunsAndLoadsNothing(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -135,6 +136,7 @@ func TestMarkdownRunsAndLoadsNothing(t *testing.T) {
 
 // JSON is indented as it is written, however deep it is; anything else is no JSON.
 func TestJSONIsIndentedAsWritten(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -162,7 +164,7 @@ func TestJSONIsIndentedAsWritten(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"deep": strings.Repeat("[", mega/2) + strings.Repeat("]", mega/2),
+		"deep": strings.Repeat("[", mega/20) + strings.Repeat("]", mega/20), // each with its indentation: some 7 MB
 		"long": "[" + filled("1,") + "1]",
 		"keys": "{" + filled(`"a":"b",`) + `"a":1}`,
 	} {
@@ -175,6 +177,7 @@ func TestJSONIsIndentedAsWritten(t *testing.T) {
 
 // Hostile answers are read as Markdown, as JSON and side by side: they run nothing and ask for nothing.
 func TestHostileAnswersAreReadAndRunNothing(t *testing.T) {
+	t.Parallel()
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/cases", "#grid")

@@ -75,6 +75,7 @@ func against(d *journal.Document) {
 
 // Each filter of the matrix shows its cases, and the address keeps it.
 func TestMatrixFiltersShowTheirCases(t *testing.T) {
+	t.Parallel()
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, against), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -97,6 +98,7 @@ func TestMatrixFiltersShowTheirCases(t *testing.T) {
 
 // A cell has the whole answer of the worst repeat with its outcome and scores. The keys reach every cell and each repeat.
 func TestMatrixCellsShowTheWorstRepeat(t *testing.T) {
+	t.Parallel()
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -135,15 +137,16 @@ func TestMatrixCellsShowTheWorstRepeat(t *testing.T) {
 
 // A run in progress grows in the matrix of the viewer; the case that the reader looks at stays where it is.
 func TestTheMatrixOfALiveRunGrows(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, _ := bigRun(400)
 	run.ID = "20260101-000000-live"
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	w, err := journal.Create(filepath.Join(dir, ".evalrun", "runs", run.ID), &run, nil)
 	expect.OK(t, err)
 	for n := 100; n < 200; n++ {
 		expect.OK(t, w.Append(bigTrial(n)))
 	}
-	s := serve(t)
+	s := serve(t, dir)
 	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/#/matrix?q=-text:nothing", 1280, 900, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	b.wait("#grid .prose")
@@ -167,6 +170,7 @@ func TestTheMatrixOfALiveRunGrows(t *testing.T) {
 
 // Arms that are chosen are columns, which the address keeps; a query finds variables.
 func TestChosenArmsBecomeColumns(t *testing.T) {
+	t.Parallel()
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix?arm=pro%2Fnew", "#grid .prose")
@@ -189,6 +193,7 @@ func TestChosenArmsBecomeColumns(t *testing.T) {
 
 // Of more arms than there is room for, those of what was found are columns.
 func TestManyArmsAreColumnsOfWhatWasFound(t *testing.T) {
+	t.Parallel()
 	run := eval.Run{ID: "many", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 30}}
 	for n := range 30 {
 		run.Plan.Arms = append(run.Plan.Arms, fmt.Sprintf("pro/p%02d", n))
@@ -215,6 +220,7 @@ func TestManyArmsAreColumnsOfWhatWasFound(t *testing.T) {
 
 // A run without texts says so instead of searching them; what does not load is said in its cell.
 func TestAMatrixWithoutTextsSaysSo(t *testing.T) {
+	t.Parallel()
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix?q=text:green", ".problem")
@@ -232,6 +238,7 @@ func TestAMatrixWithoutTextsSaysSo(t *testing.T) {
 
 // Heads and answers share their columns to a pixel, on every screen.
 func TestHeadsStandAboveTheirColumns(t *testing.T) {
+	t.Parallel()
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")

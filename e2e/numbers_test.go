@@ -13,6 +13,7 @@ import (
 
 // The page writes money, shares, times and durations as the terminal does.
 func TestNumbersAreAsInTheTerminal(t *testing.T) {
+	t.Parallel()
 	code, err := os.ReadFile("../internal/page/html/numbers.js")
 	expect.OK(t, err)
 	run, trials := decideRun("")

@@ -140,6 +140,7 @@ func (b *tab) plots(name string) int {
 
 // Every plot shows two numbers of its scale or more, whatever the data.
 func TestPlotsHaveScales(t *testing.T) {
+	t.Parallel()
 	long := somePlots(24, 40)
 	long.name = func(arm int) string {
 		return strings.Repeat("very-long-target-name-", 4) + string(rune('a'+arm)) + "/a prompt with a long name as well"
@@ -229,6 +230,7 @@ func (b *tab) sectionOf(heading string) string {
 
 // The plot of two arms counts the cases in which one has more, and links to the cases that differ most. Many cases share a bubble.
 func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
+	t.Parallel()
 	p := somePlots(3, 2_000)
 	p.score = func(_ *rand.Rand, arm, k int) *float64 {
 		switch {
@@ -278,6 +280,7 @@ func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
 
 // Quality is drawn against money where the run has a price list. The table says which arms are beaten.
 func TestQualityIsDrawnAgainstCost(t *testing.T) {
+	t.Parallel()
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	p.tokens = func(_ *rand.Rand, arm int) int { return 100 * (1 + arm) }

@@ -28,16 +28,16 @@ import (
 // published writes a site of two runs of bigRun, the newer one with failures, and gives its folder.
 func published(t *testing.T, trials int, change func(*site.PublishOptions)) string {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	dir := t.TempDir()
 	run, all := bigRun(trials)
-	keep(t, "20260101-000000-old", run, better(all))
+	keep(t, dir, "20260101-000000-old", run, better(all))
 	run.StartedAt = "2026-01-02T00:00:00Z"
-	keep(t, "20260102-000000-new", run, all)
-	o := site.PublishOptions{Runs: []string{filepath.Join(".evalrun", "runs")}, Out: filepath.Join(t.TempDir(), "site")}
+	keep(t, dir, "20260102-000000-new", run, all)
+	o := site.PublishOptions{Runs: []string{filepath.Join(dir, ".evalrun", "runs")}, Out: filepath.Join(t.TempDir(), "site")}
 	if change != nil {
 		change(&o)
 	}
-	_, err := site.Write(rundir.At(""), o)
+	_, err := site.Write(rundir.At(dir), o)
 	expect.OK(t, err)
 	return o.Out
 }
@@ -87,6 +87,7 @@ func wants(b *tab, what, text string, words ...string) {
 // A site works from a server of files below a path, and from a folder. It has the list of runs, a run with its table and
 // its answers, trends, and a comparison.
 func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
+	t.Parallel()
 	dir := published(t, 2400, func(o *site.PublishOptions) { o.Margin = 0.05 })
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +126,7 @@ func (b *tab) follow(link, selector string) {
 
 // The keyboard alone goes from the list of runs into an answer and to the comparisons.
 func TestThePublishedSiteWorksByKeyboard(t *testing.T) {
+	t.Parallel()
 	site := hosted(t, published(t, 20, nil))
 	b := openAt(t, site+"index.html", 1600, 1000, "light")
 	b.tabTo("a[href^='runs/20260102']")
@@ -168,6 +170,7 @@ func (b *tab) tabTo(selector string) {
 
 // A file that is gone is said in words.
 func TestAMissingPublishedFileIsReported(t *testing.T) {
+	t.Parallel()
 	dir := published(t, 20, nil)
 	rows, err := filepath.Glob(filepath.Join(dir, "data", "*", "rows", "0.js"))
 	expect.OK(t, err)
@@ -201,13 +204,14 @@ func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 // hosted and from a folder. How long the first page takes here, in evalrun view and in a report is in the log of make soak.
 func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	measured := os.Getenv("EVALRUN_PAGE_TRIALS") != ""
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(bigTrials)
-	keep(t, "large", run, longer(trials))
-	dir := filepath.Join(t.TempDir(), "site")
-	_, err := site.Write(rundir.At(""), site.PublishOptions{Runs: []string{"large"}, Out: dir})
+	keep(t, dir, "large", run, longer(trials))
+	out := filepath.Join(t.TempDir(), "site")
+	_, err := site.Write(rundir.At(dir), site.PublishOptions{Runs: []string{"large"}, Out: out})
 	expect.OK(t, err)
-	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
+	for name, site := range map[string]string{"hosted": hosted(t, out), "folder": (&url.URL{Scheme: "file", Path: out}).String() + "/"} {
 		b := openAt(t, site+"runs/large.html", 1600, 1000, "light")
 		if n := b.requested("/trials/"); n != 0 {
 			t.Errorf("%s: the first page reads %d blocks of answers, want none", name, n)
@@ -224,7 +228,7 @@ func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 			b.firstPage(name)
 		}
 	}
-	s := serve(t)
+	s := serve(t, dir)
 	b := openAt(t, s.URL+"run/"+keys(t, s)["large"]+"/", 1600, 1000, "light")
 	if !evaluate[bool](b, `performance.getEntriesByName('verdict')[0].startTime <=
 		performance.getEntriesByType('resource').find(e => e.name.includes('/data/index')).startTime`) {
@@ -232,7 +236,7 @@ func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	}
 	if measured {
 		b.firstPage("evalrun view")
-		d, err := journal.Open(filepath.Join(".evalrun", "runs", "large"))
+		d, err := journal.Open(filepath.Join(dir, ".evalrun", "runs", "large"))
 		expect.OK(t, err)
 		defer d.Close()
 		b = open(t, written(t, d), 1600, 1000, "light")

@@ -76,6 +76,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 // A query finds the trials for which all of its terms hold, in the table of trials and in the matrix. An error in it is named with its
 // place and what is possible.
 func TestAQueryFindsTrialsForWhichAllTermsHold(t *testing.T) {
+	t.Parallel()
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	for _, test := range []struct {
@@ -136,6 +137,7 @@ func TestAQueryFindsTrialsForWhichAllTermsHold(t *testing.T) {
 
 // The field completes names and words with the keys alone.
 func TestTheQueryFieldCompletesNames(t *testing.T) {
+	t.Parallel()
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -165,6 +167,7 @@ func TestTheQueryFieldCompletesNames(t *testing.T) {
 
 // A query of whole answers reads thousands of trials, and the page never has more than the rows in sight.
 func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -188,6 +191,7 @@ func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 
 // The parser takes any text: it ends, its places are in the text, and what it quotes it reads again.
 func TestTheQueryParserTakesAnyText(t *testing.T) {
+	t.Parallel()
 	var source strings.Builder
 	for _, name := range []string{"data", "dom", "numbers", "query", "compile", "field"} {
 		data, err := os.ReadFile(filepath.Join("..", "internal", "page", "html", name+".js"))

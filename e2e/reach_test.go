@@ -20,6 +20,7 @@ var reachPages = []reportPage{
 
 // The page shows a tool loop step by step, and what an application was sent and answered.
 func TestThePageShowsAToolLoopStepByStep(t *testing.T) {
+	t.Parallel()
 	b := open(t, written(t, testrun.Reach(t, nil)), 1600, 1000, "light")
 	is := func(selector, want string) {
 		t.Helper()

@@ -66,6 +66,7 @@ func search(b *tab, text string) {
 
 // What filters and the search find among thousands of trials is what the same question finds in the run.
 func TestFiltersFindWhatIsInTheRun(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -138,6 +139,7 @@ func thousands(n int) string {
 
 // Sorting brings the least or the most of a column to the top, and says so.
 func TestSortingBringsTheLeastOrMostToTheTop(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -168,6 +170,7 @@ func TestSortingBringsTheLeastOrMostToTheTop(t *testing.T) {
 
 // Everything can be reached with the keyboard alone.
 func TestEverythingIsReachedByKeyboard(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	press := func(keys ...string) {
@@ -229,6 +232,7 @@ func TestEverythingIsReachedByKeyboard(t *testing.T) {
 
 // Nothing is wider than the screen.
 func TestNothingIsWiderThanTheScreen(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(400)
 	hostileRun, hostileTrials := hostileRun()
 	wide := record(t, hostileRun, hostileTrials, nil)
@@ -269,6 +273,7 @@ func (b *tab) addresses() []string {
 
 // Answers, names and all else that comes from outside run nothing and ask for nothing.
 func TestHostileTextsRunNothing(t *testing.T) {
+	t.Parallel()
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -304,6 +309,7 @@ func TestHostileTextsRunNothing(t *testing.T) {
 
 // These tests see what a page requests, and what its policy forbids.
 func TestTheTestsSeeRequestsAndPolicy(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(10)
 	for name, script := range map[string]string{
 		"an image":        `new Image().src = 'http://127.0.0.1:9/x.png'`,
@@ -336,6 +342,7 @@ func TestTheTestsSeeRequestsAndPolicy(t *testing.T) {
 // The page of the comparison says which cases are compared, which were lost, and how many changed. The summary says
 // it next to the verdict, and separates new failures from those of the baseline.
 func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(200)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	const changes, compared = "1 newly failing, 1 newly passing, 1 removed (1 passed before)",
@@ -362,6 +369,7 @@ func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 
 // The verdict, its sentence and what to do next are on the first screen.
 func TestTheVerdictIsOnTheFirstScreen(t *testing.T) {
+	t.Parallel()
 	run, trials := bigRun(400)
 	path := record(t, run, trials, judged)
 	for _, screen := range [][2]int64{{1440, 900}, {390, 844}} {

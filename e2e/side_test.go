@@ -101,6 +101,7 @@ func (b *tab) is(selector, want string) {
 // Two answers are side by side with the words that only one of them has. The address says which; keys and fields choose others, and the
 // next case keeps the pair.
 func TestTwoAnswersAreShownSideBySide(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, withBaseline), 1600, 1000, "light")
 	b.visit("#/side/shop/words", ".half")
@@ -151,6 +152,7 @@ func TestTwoAnswersAreShownSideBySide(t *testing.T) {
 
 // The turns of chats are next to each other; a turn that only one chat has differs as a whole. A case with one answer shows it twice.
 func TestTurnsOfChatsAreShownSideBySide(t *testing.T) {
+	t.Parallel()
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit(strings.Replace(chatPage, "case", "side", 1), ".half")
@@ -175,6 +177,7 @@ func TestTurnsOfChatsAreShownSideBySide(t *testing.T) {
 
 // What is not kept, or is cut, is not compared as if it were there.
 func TestTextsThatAreNotKeptAreNotCompared(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	changed := func(change func(*eval.Result)) iter.Seq[*eval.Result] {
 		return func(yield func(*eval.Result) bool) {
@@ -202,6 +205,7 @@ func TestTextsThatAreNotKeptAreNotCompared(t *testing.T) {
 
 // Answers are shown as Markdown or JSON where the reader wants that. Nothing of them loads, and no script link can be followed.
 func TestAnswersAreShownAsMarkdownOrJSON(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/case/shop/markdown", ".answer")
@@ -242,6 +246,7 @@ func TestAnswersAreShownAsMarkdownOrJSON(t *testing.T) {
 
 // Texts are copied as they came.
 func TestTextsAreCopiedAsTheyCame(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	evaluate[chromedp.Void](b, `void (navigator.clipboard.writeText = async text => { window.copied = text; })`)
@@ -274,6 +279,7 @@ func TestTextsAreCopiedAsTheyCame(t *testing.T) {
 
 // Where there is no clipboard, the browser copies what is selected; where that fails as well, the button says so.
 func TestCopyWorksWithoutClipboard(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for works, want := range map[bool]string{true: "Copied", false: "Not copied: the browser refuses"} {
@@ -297,6 +303,7 @@ func TestCopyWorksWithoutClipboard(t *testing.T) {
 
 // The question mark lists the keys, on every page but in a field, and the focus comes back.
 func TestTheQuestionMarkListsTheKeys(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for _, page := range []reportPage{{"summary", "#/", ".verdict"}, {"cases", "#/cases", "#grid"}, {"side", "#/side/shop/words", ".half"}} {
@@ -351,6 +358,7 @@ func TestTheQuestionMarkListsTheKeys(t *testing.T) {
 // axe-core finds nothing at all in two answers side by side, however they are read, in the page of a case, and in the list of keys.
 // Nothing is wider than the screen.
 func TestAnswersSideBySideAreAccessible(t *testing.T) {
+	t.Parallel()
 	run, trials := readRun()
 	path := record(t, run, trials, withBaseline)
 	chatRun, chatTrials := chatRun()
@@ -378,12 +386,13 @@ func TestAnswersSideBySideAreAccessible(t *testing.T) {
 // The viewer has the list of keys on each of its pages. Two answers stay those of their case while a run grows, and a comparison of two
 // runs puts an answer next to that of the other run.
 func TestTheViewerKeepsAnswersSideBySide(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(400)
-	keep(t, "20260101-000000-old", run, better(trials))
+	keep(t, dir, "20260101-000000-old", run, better(trials))
 	run.StartedAt = "2026-01-02T00:00:00Z"
 	run.ID = "20260102-000000-live"
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	w, err := journal.Create(filepath.Join(dir, ".evalrun", "runs", run.ID), &run, nil)
 	expect.OK(t, err)
 	put := func(places ...int) {
 		t.Helper()
@@ -392,7 +401,7 @@ func TestTheViewerKeepsAnswersSideBySide(t *testing.T) {
 		}
 	}
 	put(0, 20)
-	s := serve(t)
+	s := serve(t, dir)
 	for _, page := range []string{"", "trends", "compare"} {
 		b := openAt(t, s.URL+page, 800, 600, "light")
 		b.press("?")

@@ -16,6 +16,7 @@ import (
 
 // The website of the documentation, as make site makes it. With -trimpath and without cgo its packages are those of make build.
 func TestTheDocumentationSite(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "site")
 	build := exec.Command("go", "run", "-trimpath", "./test/site", "-out", out)
 	build.Dir = ".."

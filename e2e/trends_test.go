@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// courseOfRuns keeps runs of two arms, each a day after the other, the last ones of one suite alone in another.
-func courseOfRuns(t *testing.T, runs, alone int) {
+// courseOfRuns keeps, in a folder, runs of two arms, each a day after the other, the last ones of one suite alone in another.
+func courseOfRuns(t *testing.T, dir string, runs, alone int) {
 	t.Helper()
 	for i := range runs + alone {
 		p := somePlots(2, 20+i)
@@ -28,7 +28,7 @@ func courseOfRuns(t *testing.T, runs, alone int) {
 			suite = "alone"
 		}
 		run.Suites[0].Name, run.Suites[0].Gate = suite, &eval.GateConfig{PassRateMin: new(0.9)}
-		keep(t, fmt.Sprintf("2026%04d-000000-abc", i), run, func(yield func(*eval.Result) bool) {
+		keep(t, dir, fmt.Sprintf("2026%04d-000000-abc", i), run, func(yield func(*eval.Result) bool) {
 			trials(func(r *eval.Result) bool { r.Suite = suite; return yield(r) })
 		})
 	}
@@ -36,9 +36,10 @@ func courseOfRuns(t *testing.T, runs, alone int) {
 
 // Trends have axes with units, and the commits under their points: as many as have room, the newest in any case.
 func TestTrendsHaveScales(t *testing.T) {
-	t.Chdir(t.TempDir())
-	courseOfRuns(t, 40, 1)
-	s := serve(t)
+	t.Parallel()
+	dir := t.TempDir()
+	courseOfRuns(t, dir, 40, 1)
+	s := serve(t, dir)
 	for _, width := range []int64{390, 1280, 2560} {
 		b := openAt(t, s.URL+"trends", width, 1000, map[bool]string{true: "dark", false: "light"}[width == 1280])
 		if n := b.plots(fmt.Sprintf("trends at %d", width)); n != 20 { // five metrics on two arms of two suites
@@ -66,6 +67,7 @@ func TestTrendsHaveScales(t *testing.T) {
 
 // axe-core finds nothing in the plots, in either scheme, and their choices can be reached by the keyboard.
 func TestPlotsAreAccessible(t *testing.T) {
+	t.Parallel()
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	path := p.path(t)
@@ -85,12 +87,13 @@ func TestPlotsAreAccessible(t *testing.T) {
 
 // The page of a comparison plots the base against the head, case by case, with values of the base's own rows.
 func TestBaseIsPlottedAgainstHead(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(400)
-	keep(t, "20260101-000000-old", run, better(trials))
+	keep(t, dir, "20260101-000000-old", run, better(trials))
 	run.StartedAt = "2026-01-02T00:00:00Z"
-	keep(t, "20260102-000000-new", run, trials)
-	s := serve(t)
+	keep(t, dir, "20260102-000000-new", run, trials)
+	s := serve(t, dir)
 	known := keys(t, s)
 	b := openAt(t, s.URL+"compare/"+known["20260101-000000-old"]+"/"+known["20260102-000000-new"]+"/#/comparison", 1280, 1000, "light")
 	const facts = `[...document.querySelectorAll('details .chart')].map(c => c.previousElementSibling.textContent)`
@@ -114,14 +117,14 @@ type growingRun struct {
 	left []*eval.Result
 }
 
-// growing begins a run with ten cases.
-func growing(t *testing.T) *growingRun {
+// growing begins a run with ten cases in a folder.
+func growing(t *testing.T, dir string) *growingRun {
 	t.Helper()
 	run, trials := somePlots(2, 40).record()
 	g := &growingRun{t: t, run: run}
 	trials(func(r *eval.Result) bool { g.left = append(g.left, r); return true })
 	var err error
-	g.Writer, err = journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	g.Writer, err = journal.Create(filepath.Join(dir, ".evalrun", "runs", run.ID), &run, nil)
 	expect.OK(t, err)
 	g.put(20)
 	return g
@@ -141,9 +144,10 @@ const versusFacts = `document.getElementById('pick-versus-value').closest('secti
 
 // A reader who leaves the page in the middle of a choice, and comes back to make another, sees how the run has grown.
 func TestPlotsGrowAfterAChoiceThatWasLeft(t *testing.T) {
-	t.Chdir(t.TempDir())
-	g := growing(t)
-	s := serve(t)
+	t.Parallel()
+	dir := t.TempDir()
+	g := growing(t, dir)
+	s := serve(t, dir)
 	b := openAt(t, s.URL+"run/"+keys(t, s)[g.run.ID]+"/", 1600, 1000, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	b.pick("versus-value", "tokens")
@@ -168,9 +172,10 @@ func TestPlotsGrowAfterAChoiceThatWasLeft(t *testing.T) {
 
 // A choice of a plot that a reader is making stays while the run grows. The plots follow afterwards, with the choice.
 func TestAChoiceOfAPlotStaysWhileTheRunGrows(t *testing.T) {
-	t.Chdir(t.TempDir())
-	g := growing(t)
-	s := serve(t)
+	t.Parallel()
+	dir := t.TempDir()
+	g := growing(t, dir)
+	s := serve(t, dir)
 	b := openAt(t, s.URL+"run/"+keys(t, s)[g.run.ID]+"/", 1600, 1000, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	evaluate[chromedp.Void](b, `void document.getElementById('pick-versus-value').focus()`)

@@ -14,16 +14,17 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/site"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// keep makes a run that evalrun view lists, in the working directory.
-func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
+// keep makes a run that evalrun view lists, in a folder.
+func keep(t *testing.T, dir, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
 	t.Helper()
 	run.ID = id
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", id), &run, nil)
+	w, err := journal.Create(filepath.Join(dir, ".evalrun", "runs", id), &run, nil)
 	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
@@ -45,9 +46,9 @@ func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 	}
 }
 
-func serve(t *testing.T) *site.Server {
+func serve(t *testing.T, dir string) *site.Server {
 	t.Helper()
-	s, err := site.Start(site.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
+	s, err := site.Start(site.Options{Listen: "127.0.0.1:0", Dir: rundir.At(dir), Every: 10 * time.Millisecond})
 	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -104,12 +105,13 @@ const ready = `document.documentElement.dataset.ready === 'yes'`
 
 // From the list to a run, to a case, and back.
 func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(400)
-	keep(t, "20260101-000000-old", run, better(trials))
+	keep(t, dir, "20260101-000000-old", run, better(trials))
 	run.StartedAt = "2026-01-02T00:00:00Z"
-	keep(t, "20260102-000000-new", run, trials)
-	s := serve(t)
+	keep(t, dir, "20260102-000000-new", run, trials)
+	s := serve(t, dir)
 	b := openAt(t, s.URL, 1600, 1000, "light")
 	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.HasPrefix(got, "✗ Failed") ||
 		!strings.Contains(got, "2026-01-02") || !strings.Contains(got, "newly failing") {
@@ -142,17 +144,18 @@ func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 
 // The list and the page of a run that waits for its batches say how many calls wait, and what collects them.
 func TestTheViewerSaysWhatARunWaitsFor(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := bigRun(5)
 	run.ID, run.Plan.Trials = "20260101-000000-night", run.Plan.Trials+3
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	w, err := journal.Create(filepath.Join(dir, ".evalrun", "runs", run.ID), &run, nil)
 	expect.OK(t, err)
 	for r := range trials {
 		expect.OK(t, w.Append(r))
 	}
 	expect.OK(t, w.WriteIntent(&journal.Intent{Key: "k", At: run.StartedAt, Items: []string{"a", "b", "c"}}))
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndWaiting}))
-	s := serve(t)
+	s := serve(t, dir)
 	b := openAt(t, s.URL, 1280, 1000, "light")
 	for _, want := range []string{"Waiting", "3 calls in 1 batch", fmt.Sprintf("%d of %d", run.Plan.Trials-3, run.Plan.Trials)} {
 		expect.Contains(t, "the list", evaluate[string](b, `document.querySelector('.runs tbody').innerText`), want)
@@ -166,10 +169,11 @@ func TestTheViewerSaysWhatARunWaitsFor(t *testing.T) {
 
 // A run in progress grows on the page, in the order of its plan, and says when it has ended.
 func TestTheViewerShowsARunGrow(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, _ := bigRun(40)
 	run.ID = "20260101-000000-live"
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	w, err := journal.Create(filepath.Join(dir, ".evalrun", "runs", run.ID), &run, nil)
 	expect.OK(t, err)
 	put := func(places ...int) {
 		t.Helper()
@@ -178,7 +182,7 @@ func TestTheViewerShowsARunGrow(t *testing.T) {
 		}
 	}
 	put(0, 20)
-	s := serve(t)
+	s := serve(t, dir)
 	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/", 1600, 1000, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	tile := func(outcome string) string {
@@ -228,12 +232,13 @@ func TestTheViewerShowsARunGrow(t *testing.T) {
 
 // Names and answers that come from outside run nothing and ask for nothing, in no page of the viewer.
 func TestHostileTextsRunNothingInTheViewer(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	run, trials := hostileRun()
-	keep(t, "a", run, trials)
+	keep(t, dir, "a", run, trials)
 	run.StartedAt = `"><script>alert(1)</script>`
-	keep(t, "b", run, better(trials))
-	s := serve(t)
+	keep(t, dir, "b", run, better(trials))
+	s := serve(t, dir)
 	known := keys(t, s)
 	for path, until := range map[string]string{
 		"":                        `document.querySelectorAll('.runs .badge').length === 2`,
