@@ -501,7 +501,7 @@ func (w *wording) unknown() string {
 	switch {
 	case w.unseen != "" && w.Advice == w.unseen:
 		return w.Advice
-	case w.arm.EarlyVerdict != nil:
+	case w.arm.EarlyVerdict != nil && w.arm.EarlyVerdict.Verdict == eval.Inconclusive:
 		return "the run stopped when its pass rate could not reach the gate's any more" + w.where
 	case eval.IsRatio(w.Name):
 		out := fmt.Sprintf("%s cannot show that the rise is at most %s%s (%s)", cases, w.size(w.allowed()), w.where, w.reach())

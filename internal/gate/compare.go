@@ -341,9 +341,16 @@ func lookWords(l *compare.Look) string {
 	return fmt.Sprintf("look %d: over %d looks the error is at most %.3g %%", l.Nth, l.Nth, 100*l.MaxError)
 }
 
-// answeredBy reports whether an early stop is about this pair and these margins.
+// answeredBy reports whether an early stop is about this pair, these margins and this estimand, and by no larger error rate.
+// A stop after whole rounds holds by any: the error rate is applied to its evidence again.
 func (p *armPair) answeredBy(stop *eval.KnownVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
 	if rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
+		return false
+	}
+	asked, alpha := gateConfig(head, p.head.Suite), rule.LookAlpha()
+	bySuite := asked != nil && asked.Baseline != nil && asked.Baseline.Estimand == eval.OfSuite
+	early := alpha - compare.FinalAlpha(alpha, true)
+	if bySuite != (rule.Estimand == eval.OfSuite) || !bySuite && stop.Alpha > early+slack {
 		return false
 	}
 	return stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm
