@@ -77,7 +77,7 @@ func (a args) selector(step yaml.Node, key string) *selector {
 	case len(ways) == 0 && m.Misspells(yaml.SelectStep.One...):
 		return nil
 	case len(ways) == 0:
-		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence or response", key)
+		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence, without or response", key)
 		return nil
 	case m.Has("group") && ways[0] != "regex":
 		m.Key("group").Errorf("add `regex`, or remove `group`", "`group` goes with `regex`")
@@ -93,6 +93,8 @@ func (a args) selector(step yaml.Node, key string) *selector {
 		return regexSelector(m.Get("regex"), m.Get("group"))
 	case "json":
 		return jsonSelector(m.Get("json"))
+	case "without":
+		return withoutSelector(m.Get("without"))
 	}
 	return fenceSelector(m.Get("fence"))
 }
@@ -174,6 +176,24 @@ func regexSelector(n, group yaml.Node) *selector {
 		name = fmt.Sprintf("group %d of %s", at, name)
 	}
 	return &selector{name, func(text string) (string, *Finding) { return compiled.selectGroup(text, at, name) }}
+}
+
+func withoutSelector(n yaml.Node) *selector {
+	compiled, ok := patternAt(n, textOf(n))
+	if !ok {
+		return nil
+	}
+	name := "the text without /" + written(compiled.re.String()) + "/"
+	return &selector{name, func(text string) (string, *Finding) {
+		if why := compiled.tooMuch(text, false); why != "" {
+			return unscoredText("%s", why)
+		}
+		left := compiled.re.ReplaceAllLiteralString(text, "")
+		if eval.IsBlank(left) {
+			return missing("the selection, %s, is empty in %s", name, quote(text))
+		}
+		return left, nil
+	}}
 }
 
 // selectGroup is the group's match in a text.

@@ -138,7 +138,7 @@ func TestSelectFindsJSONInProse(t *testing.T) {
 	for entry, want := range map[string]string{
 		"- {equals: x, select: {json: 1st}}":               "`1st` is not known",
 		"- {equals: x, select: {json: first, jq: .a}}":     "one way of selecting a step",
-		"- {equals: x, select: {}}":                        "`select` needs jq, json, regex, fence or response",
+		"- {equals: x, select: {}}":                        "`select` needs jq, json, regex, fence, without or response",
 		"- {equals: x, select: {json: [first]}}":           "expected",
 		"- {equals: x, select: {json: first, group: 1}}":   "`group` goes with `regex`",
 		"- {finishReason: STOP, select: {json: first}}":    "does not look at the text",

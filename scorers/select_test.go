@@ -48,6 +48,10 @@ func TestSelectPicksThePartOfAnAnswer(t *testing.T) {
 		{equals("x", `{regex: '(x*)'}`), "y", "f"},
 		{equals("x", `{regex: 'z'}`), "y", "f"},
 		{equals("x", `{regex: '(a+)+$'}`), strings.Repeat("a", 50000) + "b", "f"},
+		{equals("x y", `{without: '(?s)<t>.*?</t>'}`), "<t>a\nb</t>x <t></t>y", "p"},
+		{equals("x", `{without: z}`), "x", "p"},
+		{equals("x", `{without: '.'}`), "x y", "f"}, // nothing is left
+		{"- {not: {equals: x, select: {without: x}}}", "x", "f"},
 		{fence("a", "text"), two, "p"},
 		{fence("a", "any"), two, "p"},
 		{fence("a", "true"), two, "p"},
@@ -210,9 +214,10 @@ func TestSelectProblemsAreReported(t *testing.T) {
 	for entry, want := range map[string]string{
 		"- {equals: x, select: .a}":                                      "8:29: expected a mapping",
 		"- {equals: x, select: []}":                                      "8:29: `select` needs at least one step",
-		"- {equals: x, select: {}}":                                      "8:29: `select` needs jq, json, regex, fence or response",
-		"- {equals: x, select: {group: 1}}":                              "8:29: `select` needs jq, json, regex, fence or response",
+		"- {equals: x, select: {}}":                                      "8:29: `select` needs jq, json, regex, fence, without or response",
+		"- {equals: x, select: {group: 1}}":                              "8:29: `select` needs jq, json, regex, fence, without or response",
 		"- {equals: x, select: {jq: .a, fence: json}}":                   "8:38: one way of selecting a step: jq or fence",
+		"- {equals: x, select: {without: '('}}":                          "8:40: not a regular expression: missing closing ): `(`",
 		"- {equals: x, select: {path: .a, jq: .a}}":                      "8:30: unknown key `path`",
 		"- {equals: x, select: {jq: .a, group: 1}}":                      "8:38: `group` goes with `regex`",
 		"- {equals: x, select: {jq: ''}}":                                "8:34: `jq` needs an expression",

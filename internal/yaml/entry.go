@@ -57,7 +57,7 @@ var NestedKeys = SiblingKeys.Only("candidate", "turn", "select", "partial", "onE
 // SelectStep picks a part of an answer.
 var SelectStep = Block{
 	Name: "selectStep",
-	One:  []string{"jq", "regex", "fence", "response", "json"},
+	One:  []string{"jq", "regex", "fence", "response", "json", "without"},
 	Keys: []Key{
 		{Name: "jq", Is: Text, Doc: "A jq expression over the answer as JSON, such as .items[0].name"},
 		{Name: "regex", Is: Text, Doc: "A regular expression (RE2); see `group`."},
@@ -65,6 +65,7 @@ var SelectStep = Block{
 		{Name: "fence", Is: Text, Doc: "The first fenced block with this word behind the fence, or `any`."},
 		{Name: "response", Is: Text, Doc: "A jq expression over the candidate as it came, or the response of an application."},
 		{Name: "json", Is: Word("first", "last", "all"), Doc: "The objects and arrays in a text; all of them as one array."},
+		{Name: "without", Is: Text, Doc: "The text without all that a regular expression (RE2) matches."},
 	},
 }
 
