@@ -17,7 +17,8 @@ import (
 type change struct {
 	file   string
 	choice yamlValue
-	lost   string // why it has no counterpart, "" if it has one
+	left   yamlValue // a `select` for checks that a shim has not, as it removes parts
+	lost   string    // why it has no counterpart, "" if it has one
 }
 
 // scope has what assertions inherit from the test and from sets around them.
@@ -296,19 +297,8 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 // setOf joins the scorers of a set. For a threshold, it lists the smallest subsets whose weights reach it.
 func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	threshold, ok := number(a.get("threshold"))
-	for _, s := range scorers {
-		if m, is := s.(*mapping); is && m.get("unscored") != nil {
-			return nil, "a part of the set has no counterpart: " + m.text("unscored")
-		}
-	}
-	if len(scorers) == 0 {
-		return nil, "the set is empty"
-	}
-	if why := wrongWeight(a); why != "" {
+	if why := lostSet(a, scorers, threshold); why != "" {
 		return nil, why
-	}
-	if ok && threshold > 0 && (threshold > 1 || slices.ContainsFunc(scorers, graded)) {
-		return nil, "scores between 0 and 1 count in a set with a threshold; write the case with `threshold` and these scorers alone"
 	}
 	if !ok || threshold >= 1 {
 		return one("all", listOf(scorers)), ""
@@ -343,7 +333,23 @@ func waysOf(subsets [][]int, scorers []yamlValue) *sequence {
 	return out
 }
 
-// graded reports whether a scorer has scores between 0 and 1.
+// lostSet is why a set has no counterpart, "" if it may have one.
+func lostSet(a src, scorers []yamlValue, threshold float64) string {
+	for _, s := range scorers {
+		if m, is := s.(*mapping); is && m.get("unscored") != nil {
+			return "a part of the set has no counterpart: " + m.text("unscored")
+		}
+	}
+	switch {
+	case len(scorers) == 0:
+		return "the set is empty"
+	case threshold > 0 && (threshold > 1 || slices.ContainsFunc(scorers, graded)):
+		return "scores between 0 and 1 count in a set with a threshold; write the case with `threshold` and these scorers alone"
+	}
+	return wrongWeight(a)
+}
+
+// graded reports whether a scorer may pass with a score between 0 and 1.
 func graded(v yamlValue) bool {
 	m := v.(*mapping)
 	if inner, is := m.get("not").(*mapping); is {
@@ -353,7 +359,10 @@ func graded(v yamlValue) bool {
 		args := exec.get("args").(*mapping)
 		return args.get("code") != nil || args.get("grader") != nil
 	}
-	return slices.ContainsFunc([]string{"judge", "similar", "rouge", "bleu", "gleu"}, func(kind string) bool { return m.get(kind) != nil })
+	return slices.ContainsFunc([]string{"judge", "similar", "rouge", "bleu", "gleu"}, func(kind string) bool {
+		of, is := m.get(kind).(*mapping)
+		return is && of.get("min") != literal("1")
+	})
 }
 
 func listOf(in []yamlValue) *sequence {
@@ -427,7 +436,7 @@ func (c *converter) changeOf(s src) change {
 	if !ok {
 		return change{lost: "its `transform`: " + cmp.Or(s.note(), "it cannot be read")}
 	}
-	return change{file: file}
+	return change{file: file, left: removals(s.text())}
 }
 
 // targetChanges reports whether some target transforms its answer before scorers see it.
@@ -453,11 +462,15 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 	case lost == "" && kind.inShim:
 		return c.shimmed(a, changes)
 	}
-	return c.unchanged(a, kind, lost)
+	return c.unchanged(a, kind, lost, changes)
 }
 
 // unchanged makes a scorer that does not look at the answer, and may stand where code changes that.
-func (c *converter) unchanged(a assertion, kind assertionKind, lost string) (*scorer, string) {
+// It may be one of the others where the code only removes parts.
+func (c *converter) unchanged(a assertion, kind assertionKind, lost string, changes []change) (*scorer, string) {
+	if len(changes) == 1 && changes[0].left != nil && !c.targetChanges() {
+		return c.selected(a, change{choice: changes[0].left})
+	}
 	made, todo := kind.scorer(c, a)
 	if made != nil && !made.plain {
 		return nil, cmp.Or(lost, "code changes the answer before, which is only possible before checks that a shim has")

@@ -179,6 +179,43 @@ func selection(code string) yamlValue {
 	return nil
 }
 
+// removal matches a call that removes what a regular expression matches.
+var removal = pattern{
+	expression: `^\.replace(?:All)?\(\s*/((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\[])+)/([gims]*)\s*,\s*(?:''|""|` + "``" + `)\s*\)`,
+}
+
+// removals converts a transform that only removes parts of the answer to a `select`; nil if it does more.
+func removals(code string) yamlValue {
+	rest, is := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(code), ";"), "output")
+	steps := &sequence{}
+	for is && rest != "" {
+		if after, trims := strings.CutPrefix(rest, ".trim()"); trims {
+			steps.add(selection("output.trim()"))
+			rest = after
+			continue
+		}
+		m := removal.regexp().FindStringSubmatch(rest)
+		if m == nil {
+			return nil
+		}
+		flags := strings.ReplaceAll(m[2], "g", "")
+		once := strings.HasPrefix(m[1], "^") || strings.HasSuffix(m[1], "$") // it matches once at most
+		out, _, ok := toRE2(m[1])
+		if !ok || flags == m[2] && (!once || strings.Contains(m[1], "|") || strings.Contains(flags, "m")) || strings.Contains(out, "{{") {
+			return nil
+		}
+		if flags != "" {
+			out = "(?" + flags + ")" + out
+		}
+		steps.add(one("without", textValue(out)))
+		rest = strings.TrimSpace(rest[len(m[0]):])
+	}
+	if steps.empty() {
+		return nil
+	}
+	return steps
+}
+
 var jsMethod = pattern{expression: `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`}
 
 // variable returns evalrun's expression for a name: a variable of the case, of a loop, or of {% set %}.

@@ -50,6 +50,34 @@ func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 	}
 }
 
+// Code that only removes parts of an answer selects what is left; any other code has no counterpart.
+func TestTransformsThatRemovePartsBecomeSelections(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		`output.replace(/<think>[\s\S]*?<\/think>/g, '').trim()`: `without: "<think>[\\s\\S]*?</think>"; regex: "(?s)^\\s*(.*?)\\s*$"`,
+		"output.replace(/^```$/gm, \"\");":                       "without: \"(?m)^```$\"",
+		`output.replace(/[/]a/g, '')`:                            `without: "[/]a"`,
+		`output.replace(/^a/, '')`:                               `without: "^a"`,
+		`output.replace(/a/, '')`:                                "",
+		`output.replace(/^a|b/, '')`:                             "",
+		`output.replace(/^a/m, '')`:                              "",
+		`output.replace(/a/gu, '')`:                              "",
+		`output.replace(/(?=a)/g, '')`:                           "",
+		`output.replace(/a/g, 'b')`:                              "",
+		`output.replace('a', '')`:                                "",
+		`output.replace(/a/g, '').toLowerCase()`:                 "",
+		`other.replace(/a/g, '')`:                                "",
+		`output`:                                                 "",
+	} {
+		got := ""
+		if left := removals(code); left != nil {
+			got = strings.TrimPrefix(strings.TrimSpace(render(one("x", left))), "x:\n  - ")
+			got = strings.ReplaceAll(got, "\n  - ", "; ")
+		}
+		expect.Same(t, code, got, want)
+	}
+}
+
 // Code that picks a part of a response is jq; any other code is not.
 func TestResponsePathsBecomeJQ(t *testing.T) {
 	t.Parallel()
