@@ -398,6 +398,11 @@ func (c *converter) words(a assertion) (*scorer, string) {
 			limits.set(key, literal(n.text()))
 		}
 	}
+	for _, e := range limits.entries {
+		if strings.Trim(string(e.value.(literal)), "0123456789") != "" {
+			return nil, "it needs whole numbers of words"
+		}
+	}
 	if limits.empty() {
 		return nil, "it needs a number of words"
 	}

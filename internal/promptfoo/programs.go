@@ -468,7 +468,10 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 // jsText returns a scalar as JavaScript prints it: 1.0 is 1.
 func jsText(n yaml.Node) string {
 	written := n.Written()
-	if !n.IsNumber() {
+	switch {
+	case n.IsBool():
+		return strings.ToLower(written)
+	case !n.IsNumber():
 		return written
 	}
 	v, err := strconv.ParseFloat(strings.ReplaceAll(written, "_", ""), 64)
