@@ -14,11 +14,11 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// The website of the documentation, as make site makes it. With -trimpath and without cgo its packages are those of make build.
+// The website of the documentation, as make site makes it. With these flags and without cgo its packages are those of make build.
 func TestTheDocumentationSite(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "site")
-	build := exec.Command("go", "run", "-trimpath", "./test/site", "-out", out)
+	build := exec.Command("go", "run", "-trimpath", "-gcflags=all=-dwarf=false", "./test/site", "-out", out)
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	text, err := build.CombinedOutput()

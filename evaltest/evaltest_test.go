@@ -29,12 +29,13 @@ var fixture string
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // programs with the race detector sleep for a second before they exit
-	_ = os.Setenv("CGO_ENABLED", "0")            // with -trimpath the fixture is built as make build does: packages are compiled once
+	_ = os.Setenv("CGO_ENABLED", "0")            // built with the flags of make build: packages are compiled once
 	dir, err := os.MkdirTemp("", "evaltest-*")
 	if err == nil {
 		fixture = filepath.Join(dir, "fixture.test.exe") // as Windows wants it
 		var out []byte
-		if out, err = exec.Command("go", "test", "-c", "-trimpath", "-o", fixture, "./testdata/fixture").CombinedOutput(); err != nil {
+		compile := exec.Command("go", "test", "-c", "-trimpath", "-gcflags=all=-dwarf=false", "-o", fixture, "./testdata/fixture")
+		if out, err = compile.CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w\n%s", err, out)
 		}
 	}
@@ -286,7 +287,7 @@ func ended(t *testing.T, path string, trials int) {
 // What go test makes of it: an outcome for each subtest, whatever the answers hold.
 func TestEachSubtestHasAnOutcome(t *testing.T) {
 	_, env := service(t)
-	cmd := exec.Command("go", "test", "-json", "-trimpath", "-count=1", "-run=TestOutcomes", "./testdata/fixture")
+	cmd := exec.Command("go", "test", "-json", "-trimpath", "-gcflags=all=-dwarf=false", "-count=1", "-run=TestOutcomes", "./testdata/fixture")
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err == nil {

@@ -248,7 +248,8 @@ func TestExecFilesArePartOfTheScorer(t *testing.T) {
 func TestExampleProgramsAgree(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, nil)
-	build := exec.Command("go", "build", "-o", filepath.Join(string(dir), "isbn"), "../examples/suites/programs/isbn.go")
+	source := "../examples/suites/programs/isbn.go"
+	build := exec.Command("go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", filepath.Join(string(dir), "isbn"), source)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}

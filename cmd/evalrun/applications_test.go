@@ -105,7 +105,7 @@ func TestTheExamplesOfThreeSituationsRun(t *testing.T) {
 func startServer(t *testing.T, dir string) string {
 	t.Helper()
 	for _, name := range []string{"server", "agent"} {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, name+".go")
+		build := exec.Command("go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", name, name+".go")
 		build.Dir = dir
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("the %s cannot be built: %v\n%s", name, err, out)

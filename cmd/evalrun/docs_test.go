@@ -81,7 +81,7 @@ func vet(t *testing.T, root, code string) {
 		err = errors.Join(os.WriteFile(file, []byte(code), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	}
 	expect.OK(t, err)
-	cmd := exec.Command("go", "vet", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
+	cmd := exec.Command("go", "vet", "-trimpath", "-gcflags=all=-dwarf=false", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s%v\n%s", out, err, code)

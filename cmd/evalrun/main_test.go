@@ -27,7 +27,7 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
-	_ = os.Setenv("CGO_ENABLED", "0")            // with -trimpath tests build as make build does: packages are compiled once
+	_ = os.Setenv("CGO_ENABLED", "0")            // tests build with the flags of make build: packages are compiled once
 	_ = os.Unsetenv("GOGC")                      // of make test: programs collect their garbage as for their users
 	testscript.Main(cleaned{m}, map[string]func(){"evalrun": main, "allocations": allocations, "toyagent": toyAgent})
 }

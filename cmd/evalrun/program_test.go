@@ -57,7 +57,7 @@ var built = sync.OnceValues(func() (path string, err error) {
 	}
 	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
 	path = filepath.Join(dir, "evalrun")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	build := exec.Command("go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", path, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}

@@ -32,8 +32,11 @@ type pkg struct {
 
 // compiled lists every package that is compiled into the module. It is listed once, since that takes a second.
 var compiled = sync.OnceValues(func() (all []pkg, err error) {
-	list := exec.Command("go", "list", "-trimpath", "-export", "-deps", "-json=ImportPath,Doc,Dir,Export,GoFiles,Imports", module+"...")
-	list.Env = append(os.Environ(), "CGO_ENABLED=0") // and -trimpath: packages that make build compiled are not compiled again
+	list := exec.Command( // with the flags of make build: packages are not compiled again
+		"go", "list", "-trimpath", "-gcflags=all=-dwarf=false", "-export", "-deps", "-json=ImportPath,Doc,Dir,Export,GoFiles,Imports",
+		module+"...",
+	)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := list.Output()
 	for dec := json.NewDecoder(bytes.NewReader(out)); err == nil; {
 		var p pkg
