@@ -221,7 +221,7 @@ func (p *Preview) Why(minPaired float64) string { return tooFew(&p.Pairing, minP
 func (c *CaseTotals) Key() string { return c.ID + "\x00" + c.Name }
 
 // Units maps the Key of each case to the Key of the first case of its independent unit. Cases that share a request
-// on any arm of head, or a cluster on either side, are one unit. Cases alone in their unit are left out.
+// on any arm, or a cluster on either side, are one unit, as in groupsOf. Cases alone in their unit are left out.
 func Units(heads, bases []*Side) map[string]string {
 	var keys []string
 	var names [][]string
@@ -236,11 +236,12 @@ func Units(heads, bases []*Side) map[string]string {
 		names[at] = append(names[at], name)
 	}
 	for i, s := range slices.Concat(heads, bases) {
+		joins := i < len(heads) || slices.ContainsFunc(s.Cases, func(c *CaseTotals) bool { return c.Request != s.Cases[0].Request })
 		for _, c := range s.Cases {
 			if c.Cluster != "" {
 				note(c, "cluster\x00"+c.Cluster)
 			}
-			if c.Request != "" && i < len(heads) {
+			if c.Request != "" && joins {
 				note(c, fmt.Sprintf("request\x00%d\x00%s", i, c.Request))
 			}
 		}

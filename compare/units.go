@@ -40,9 +40,13 @@ func groupsOf(pairs []pair) groups {
 		u.join(at, cluster(p.base.Cluster))
 		u.join(at, cluster(p.head.Cluster))
 	}
-	if turned { // requests that are the same on head's side depend on each other
+	if turned { // requests that are the same on one side depend on each other; but one that all of base send is no matter of chance
+		several := slices.ContainsFunc(pairs, func(p pair) bool { return p.base.Request != pairs[0].base.Request })
 		for i, p := range pairs {
 			u.join(g.request[i], request(p.head.Request))
+			if several {
+				u.join(g.request[i], named("base", p.base.Request))
+			}
 		}
 	}
 	g.apart = u.joined == 0 && len(u.parent) == len(pairs)

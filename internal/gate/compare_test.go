@@ -227,6 +227,28 @@ func TestCasesOfOneRequestAreOneUnit(t *testing.T) {
 	expect.Same(t, "verdict of three units", c.Verdict, eval.Inconclusive)
 }
 
+// Cases that send one request on one side alone depend on each other, unless all of the baseline do: one question has no chance
+// to be another.
+func TestCasesOfOneRequestOnOneSideAreOneUnit(t *testing.T) {
+	t.Parallel()
+	ten := func(r *eval.Result) { r.RequestHash = "question " + r.Case[:2] }
+	one := func(r *eval.Result) { r.RequestHash = "question" }
+	own := func(r *eval.Result) { r.RequestHash = "own question " + r.Case }
+	letters := strings.Repeat("p", 30)
+	for name, test := range map[string]struct {
+		base, head change
+		units      int
+	}{
+		"ten on head":          {own, ten, 3},
+		"ten on base":          {ten, own, 3},
+		"ten on base, one now": {ten, one, 1},
+		"one on base":          {one, own, 30},
+	} {
+		base, head := runOf(t, "base", nil, row(letters, test.base)...), runOf(t, "head", nil, row(letters, test.head)...)
+		expect.Same(t, name, onlyArm(t, compared(t, base, head, byRule(passRule(0.05)))).Cases.Units, test.units)
+	}
+}
+
 func TestClustersOfEitherSideAreOneUnit(t *testing.T) {
 	t.Parallel()
 	cluster := func(r *eval.Result) { r.Cluster = "town " + r.Case[2:] }

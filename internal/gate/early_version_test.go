@@ -104,3 +104,23 @@ func TestUnitsDependOnTheOrderOfTheArms(t *testing.T) {
 		}
 	}
 }
+
+// The schedule has the units of the final test: a request of several cases makes them one unit on either side, unless the
+// whole baseline sends it.
+func TestUnitsShareRequestsOfTheBaseline(t *testing.T) {
+	t.Parallel()
+	side := func(requests ...string) *compare.Side {
+		s := &compare.Side{}
+		for i, r := range requests {
+			s.Cases = append(s.Cases, &compare.CaseTotals{ID: string(rune('a' + i)), Request: r})
+		}
+		return s
+	}
+	head := []*compare.Side{side("1", "2", "3")}
+	if got := compare.Units(head, []*compare.Side{side("1", "1", "2")}); len(got) != 2 {
+		t.Errorf("got %v, want a unit of two cases", got)
+	}
+	if got := compare.Units(head, []*compare.Side{side("1", "1", "1")}); len(got) != 0 {
+		t.Errorf("got %v, want no common unit", got)
+	}
+}
