@@ -54,7 +54,7 @@ func (c *converter) keepData(dir string, code []byte) {
 				continue
 			}
 			if found, data, err := c.source.read(name); err == nil {
-				c.files[c.source.copied(codeDir, found)] = data
+				c.keep(found, data, 0)
 			}
 		}
 	}
@@ -194,11 +194,18 @@ func (c *converter) testsFile() {
 	if !targets.empty() || len(changes.items) > 0 || shimKinds.regexp().Match(all) {
 		c.shims.use(shimAssertJS)
 	}
+	if pythonKind.regexp().Match(all) {
+		c.shims.use(shimAssertPy)
+	}
+	c.details = c.details || responseParts.regexp().Match(all)
 	c.files[testsName] = encoded(out)
 }
 
 // shimKinds matches assertions that the shim for assertions judges.
-var shimKinds = pattern{expression: `["'](?:not-)?(?:regex|is-json|contains-json|word-count|equals)["']`}
+var shimKinds = pattern{expression: `["'](?:not-)?(?:regex|is-json|contains-json|word-count|equals|javascript)["']`}
+
+// pythonKind matches assertions that the shim for Python judges.
+var pythonKind = pattern{expression: `["'](?:not-)?python["']`}
 
 // rubricOf returns the scorer of a rubric with the text RUBRIC; nil if no generator makes one, or without a judge.
 func (c *converter) rubricOf(code []byte) yamlValue {
@@ -217,4 +224,6 @@ func (c *converter) rubricOf(code []byte) yamlValue {
 }
 
 // dataFiles matches names of files that a function may read, from its own folder or that of the configuration.
-var dataFiles = pattern{expression: `["'](\w[\w./ -]*\.(?:jsonl?|ya?ml|csv|tsv|txt|md|j2))["']`}
+var dataFiles = pattern{
+	expression: `["'\x60](?:file://(?:\./)?)?(\w[\w./ -]*\.(?:jsonl?|ya?ml|csv|tsv|txt|md|j2|[mc]?[jt]s|py))(?::\w+)?["'\x60]`,
+}

@@ -46,14 +46,15 @@ function body(code) {
   return last >= 0 && expression ? `${trimmed.slice(0, last + 1)} return ${expression}` : trimmed;
 }
 
+function compiled(code, parameters, whole) {
+  const run = new Function(...parameters, 'process', code.includes('\n') ? code : whole(code));
+  return (...values) => run(...values, shimmed);
+}
+
 // load gives the function of a file: code that stood in the configuration is in checks/, any other file is a module of the author.
 async function load(ref, parameters, whole) {
   const [file, name] = ref.split(':');
-  if (file.startsWith('checks/')) {
-    const code = rendered(readFileSync(file, 'utf8')).trimEnd();
-    const run = new Function(...parameters, 'process', code.includes('\n') ? code : whole(code));
-    return (...values) => run(...values, shimmed);
-  }
+  if (file.startsWith('checks/')) return compiled(rendered(readFileSync(file, 'utf8')).trimEnd(), parameters, whole);
   const module = await loaded(pathToFileURL(path.resolve(file)));
   let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
   if (typeof found !== 'function' && typeof found?.default === 'function') found = found.default;
@@ -210,12 +211,14 @@ const checks = {
     : words(text) === Number(value)),
 };
 
-// seeksNothing tells of checks that promptfoo refuses, since a value that renders to nothing would fit any answer.
+// seeksNothing tells of checks that promptfoo refuses: a value that renders to nothing would fit any answer, others are no texts.
 function seeksNothing(check, value) {
   switch (check) {
-    case 'contains': case 'icontains': case 'starts-with': case 'regex': return String(value ?? '') === '';
+    case 'contains': case 'icontains': return !['string', 'number'].includes(typeof value) || value === '';
+    case 'starts-with': case 'regex': return typeof value !== 'string' || value === '';
+    case 'levenshtein': return typeof value !== 'string' || args.not === true; // it is not negated there
     case 'contains-all': case 'contains-any': case 'icontains-all': case 'icontains-any':
-      return all(value).length === 0 || all(value).includes('');
+      return !(typeof value === 'string' || Array.isArray(value)) || all(value).length === 0 || all(value).includes('');
     case 'word-count': {
       const given = (typeof value === 'object' ? [value?.min, value?.max] : [value]).filter((v) => v !== undefined);
       return given.length === 0 || given.some((v) => String(v).trim() === '' || Number.isNaN(Number(v)));
@@ -244,7 +247,7 @@ function write({ passed, score, reason }) {
 }
 
 function inPython(output) {
-  const run = spawnSync('python3', ['shims/assert.py', args.code], { input: JSON.stringify({ ...input, output, response }), encoding: 'utf8', maxBuffer: 1 << 24 });
+  const run = spawnSync('python3', ['shims/assert.py', args.code ?? ''], { input: JSON.stringify({ ...input, output, response }), encoding: 'utf8', maxBuffer: 1 << 24 });
   if (run.status !== 0) {
     process.stderr.write(run.stderr ?? String(run.error));
     process.exit(1);
@@ -297,8 +300,11 @@ async function grade(output) {
 async function main() {
   if (args.check === 'latency') return most(response?.latencyMs ?? input.timing?.latencyMs);
   if (args.check === 'cost') return most(response?.cost);
-  if (seeksNothing(args.check, args.value)) throw new Error(`\`${args.check}\` has no value to look for`);
-  const check = args.check === 'javascript' ? await load(args.code, ['output', 'context'], body) : undefined;
+  if (seeksNothing(args.check, args.value)) throw new Error(`\`${args.check}\` has no value to look for that promptfoo takes`);
+  let check;
+  if (args.check === 'javascript') {
+    check = args.source ? compiled(args.source.trimEnd(), ['output', 'context'], body) : await load(args.code, ['output', 'context'], body);
+  }
   let output;
   try {
     output = await answer();

@@ -51,9 +51,7 @@ def rendered(code):
     return re.sub(r"\{\{-?\s*(\w+(?:\.\w+)*)\s*(\|\s*(?:dump|tojson)\s*)?-?\}\}", value, code)
 
 
-def inline(path):
-    with open(path, encoding="utf-8") as file:
-        code = rendered(file.read())
+def compiled(code, path):
     if "\n" in code:
         indent = re.search(r"^(?!\s*$)\s+", code, re.M)
         space = indent.group(0).lstrip("\n") if indent else "    "
@@ -68,7 +66,8 @@ def inline(path):
 def load(ref):
     path, _, name = ref.partition(":")
     if path.startswith("checks/"):
-        return inline(path)
+        with open(path, encoding="utf-8") as file:
+            return compiled(rendered(file.read()), path)
     folder = os.path.dirname(os.path.abspath(path))
     sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location("author", path)
@@ -185,7 +184,7 @@ class Guarded(dict):
         return super().__contains__(key)
 
 
-check = load(sys.argv[1])
+check = compiled(args["source"], "a generated check") if args.get("source") else load(sys.argv[1])
 context = Guarded("context", {
     "prompt": prompt(),
     "vars": given.get("vars") or {},

@@ -12,11 +12,15 @@ const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : u
 const read = (name) => JSON.parse(readFileSync(name, 'utf8'));
 console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the cases
 
+const home = process.cwd();
 const suite = read('shims/tests.json');
 const config = option('--config') ? read(option('--config')) : undefined;
 const shimmed = existsSync('shims/assert.mjs');
+const shimmedPython = existsSync('shims/assert.py');
+const typed = existsSync('shims/typed.json') ? read('shims/typed.json') : [];
+const folder = option('--folder') ?? 'code';
 const author = pathToFileURL(path.resolve(file));
-process.chdir(option('--folder') ?? 'code');
+process.chdir(folder);
 
 async function generated() {
   const module = await loaded(author);
@@ -60,12 +64,13 @@ function native(base, check, given) {
     return JSON.parse(JSON.stringify(suite.rubric).replace('"RUBRIC"', () => JSON.stringify(text)));
   }
   if (suite.changes.length > 0 || Object.values(suite.targets).some((t) => t.json || t.changes)) return undefined; // code changes the answers first
-  if (Object.hasOwn(texts, base) && text) return { [texts[base][0]]: text, ...texts[base][1] };
+  const takes = { equals: ['string', 'number', 'boolean'], contains: ['string', 'number'], icontains: ['string', 'number'] }[base] ?? ['string'];
+  if (Object.hasOwn(texts, base) && text && takes.includes(typeof value)) return { [texts[base][0]]: text, ...texts[base][1] };
   if (Object.hasOwn(lists, base) && Array.isArray(value) && value.length > 0) {
     const all = value.map((one) => rendered(one, given));
     return all.every(Boolean) ? { [lists[base][0]]: all, ...lists[base][1] } : undefined;
   }
-  if (base === 'levenshtein' && text !== undefined) return { levenshtein: { to: text, max: threshold ?? 5 } };
+  if (base === 'levenshtein' && typeof value === 'string' && text !== undefined && !check.type.startsWith('not-')) return { levenshtein: { to: text, max: threshold ?? 5 } };
   return undefined;
 }
 
@@ -79,6 +84,26 @@ function judgedInShim(base, check, not, given) {
   if (base !== 'regex' && JSON.stringify(value ?? '').includes('{{')) return undefined;
   const args = { check: base, value, not, targets: suite.targets, changes: suite.changes, threshold: check.threshold };
   return { exec: { command: ['node', 'shims/assert.mjs'], args, timeout: '1m' } };
+}
+
+// ofCode returns a scorer that runs code in a shim: a text without templates, or a file that is there; undefined for anything else.
+function ofCode(base, check, not, given) {
+  const ending = { javascript: /\.[mc]?[jt]s$/, python: /\.py$/ }[base];
+  const { value, config } = check;
+  if (!ending || typeof value !== 'string' || value.trim() === '' || /\{\{|\{%|\{#/.test(value)) return undefined;
+  const changed = suite.changes.length > 0 || Object.values(suite.targets).some((t) => t.changes);
+  if (base === 'python' ? !shimmedPython || (changed && !shimmed) : !shimmed) return undefined;
+  const numbers = Object.keys(given).filter((name) => ['number', 'boolean'].includes(typeof given[name]));
+  const args = { check: base, not, threshold: check.threshold, config, targets: suite.targets, changes: suite.changes, typed: [...typed, ...numbers] };
+  const command = base === 'python' && !changed ? ['python3', 'shims/assert.py'] : ['node', 'shims/assert.mjs'];
+  if (value.startsWith('file://')) {
+    const [ref, name] = value.slice('file://'.length).split(':');
+    if (!ending.test(ref) || !existsSync(ref)) return undefined;
+    const at = path.relative(home, path.resolve(ref));
+    args.code = name ? `${at}:${name}` : at;
+    command.push(args.code);
+  } else args.source = value;
+  return { exec: { command, args, timeout: '1m' } };
 }
 
 const known = ['type', 'value', 'threshold', 'weight', 'metric', 'description', 'provider', 'rubricPrompt'];
@@ -109,6 +134,7 @@ function scorer(check, given, names) {
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
   }
+  if (Object.keys(check).every((key) => key === 'config' || known.includes(key))) found ??= ofCode(base, check, not, given);
   const weight = weightOf(check.weight);
   if (!found && weight === 0 && isKind(check)) return undefined; // its score was only shown
   found ??= unscored(kind, 'the program that writes the tests makes an assertion that the import does not know');

@@ -31,6 +31,9 @@ def read(path):
 suite = read("shims/tests.json")
 config = [read(options.config)] if options.config else []
 shimmed = os.path.exists("shims/assert.mjs")
+shimmed_python = os.path.exists("shims/assert.py")
+typed = read("shims/typed.json") if os.path.exists("shims/typed.json") else []
+home = os.getcwd()
 file = os.path.relpath(options.file, options.folder)
 os.chdir(options.folder)
 sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
@@ -89,12 +92,13 @@ def native(base, check, given):
         return json.loads(json.dumps(suite["rubric"]).replace('"RUBRIC"', json.dumps(text)))
     if suite["changes"] or suite["targets"]:  # code changes the answers first
         return None
-    if base in TEXTS and text:
+    takes = {"equals": (str, int, float), "contains": (str, int, float), "icontains": (str, int, float)}.get(base, str)
+    if base in TEXTS and text and isinstance(value, takes) and (base == "equals" or not isinstance(value, bool)):
         return {TEXTS[base][0]: text, **TEXTS[base][1]}
     if base in LISTS and isinstance(value, list) and value:
         texts = [rendered(one, given) for one in value]
         return {LISTS[base][0]: texts, **LISTS[base][1]} if all(texts) else None
-    if base == "levenshtein" and text is not None:
+    if base == "levenshtein" and isinstance(value, str) and text is not None and not check["type"].startswith("not-"):
         return {"levenshtein": {"to": text, "max": 5 if threshold is None else threshold}}
     return None
 
@@ -112,6 +116,30 @@ def in_shim(base, check, negated, given):
     if check.get("threshold") is not None:
         args["threshold"] = check["threshold"]
     return {"exec": {"command": ["node", "shims/assert.mjs"], "args": args, "timeout": "1m"}}
+
+
+def of_code(base, check, negated, given):
+    """Returns a scorer that runs code in a shim: a text without templates, or a file that is there; None for anything else."""
+    ending = {"javascript": r"\.[mc]?[jt]s$", "python": r"\.py$"}.get(base)
+    value = check.get("value")
+    if not ending or not isinstance(value, str) or not value.strip() or re.search(r"\{\{|\{%|\{#", value):
+        return None
+    changed = bool(suite["changes"]) or any(target.get("changes") for target in suite["targets"].values())
+    if not (shimmed_python and (shimmed or not changed) if base == "python" else shimmed):
+        return None
+    numbers = [name for name, one in given.items() if isinstance(one, (int, float))]
+    args = {"check": base, "not": negated, "targets": suite["targets"], "changes": suite["changes"], "typed": [*typed, *numbers]}
+    args.update({key: check[key] for key in ("threshold", "config") if check.get(key) is not None})
+    command = ["python3", "shims/assert.py"] if base == "python" and not changed else ["node", "shims/assert.mjs"]
+    if value.startswith("file://"):
+        ref, _, name = value[len("file://"):].partition(":")
+        if not re.search(ending, ref) or not os.path.exists(ref):
+            return None
+        args["code"] = os.path.relpath(ref, home) + (f":{name}" if name else "")
+        command.append(args["code"])
+    else:
+        args["source"] = value
+    return {"exec": {"command": command, "args": args, "timeout": "1m"}}
 
 
 KNOWN = {"type", "value", "threshold", "weight", "metric", "description", "provider", "rubricPrompt"}
@@ -148,6 +176,8 @@ def scorer(check, given, names):
         if found and negated:
             found = {"not": found}
         found = found or in_shim(base, check, negated, given)
+    if check.keys() <= KNOWN | {"config"}:
+        found = found or of_code(base, check, negated, given)
     weight = weight_of(check.get("weight"))
     if not found and weight == 0 and is_kind(check):  # its score was only shown
         return None
