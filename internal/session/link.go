@@ -72,6 +72,12 @@ const (
 	forbidden    = 403
 )
 
+// Statuses of HTTP for a model that is not there.
+const (
+	badRequest = 400
+	gone       = 410
+)
+
 type byEmulator struct{ byKey }
 
 func (byEmulator) Emulated() bool { return true }

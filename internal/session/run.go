@@ -443,18 +443,20 @@ func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 // decideOnError stops the run, or closes a service, after an error that would repeat with every further call. to is the
 // application that was called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
-	switch {
+	switch spent := e.Kind == eval.KindQuota && e.Retry == eval.RetryNever; {
 	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
 		c.halt(eval.EndStopped, refusalOf(to.Name, e))
-	case e.Kind == eval.KindAuth, e.Kind == eval.KindStatus && e.NotFound() && to == nil:
+	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
-	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:
+	case to == nil && lacksModel(e):
+		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e)+ofModel(e))
+	case spent && to != nil:
 		c.halt(
 			eval.EndStopped,
 			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
 		)
-	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever:
+	case spent:
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
 	case e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker &&
 		(to == nil || len(c.targets) == 1): // trials of other targets can continue

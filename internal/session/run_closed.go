@@ -129,28 +129,36 @@ func (s *Session) unreachable(t *runner.Planned) string {
 // refusesKey matches what services say with a 403 of a key that is good for no model.
 var refusesKey = regexp.MustCompile(`(?i)\bkey (was|has been|is) (reported|leaked|revoked|disabled|expired|suspended)`)
 
+// missingModel matches what services say of a model that they do not have, with another status than 404.
+var missingModel = regexp.MustCompile(`(?i)\bmodel_(not_found|decommissioned|not_supported)\b|\b(unknown|invalid)_model\b|` +
+	`\bmodel not exist\b|\bmodel identifier is invalid\b`)
+
+// lacksModel reports whether a service has no such model, or nothing at its address.
+func lacksModel(e *eval.Error) bool {
+	return e.Kind == eval.KindStatus &&
+		(e.NotFound() || e.Status == gone || e.Status == badRequest && missingModel.MatchString(e.Code+" "+e.Message))
+}
+
+// endsCalls reports whether an error other than a refusal would repeat with every further call of the model.
+func endsCalls(e *eval.Error) bool {
+	return e.Kind == eval.KindQuota && e.Retry == eval.RetryNever || e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker ||
+		lacksModel(e)
+}
+
+// ofModel names the model of an error at the end of its message.
+func ofModel(e *eval.Error) string { return fmt.Sprintf(" (model %s)", e.Model) }
+
 // closes closes a service, or a model of it, after an error that would repeat with every further call. It reports whether
 // the run continues with the others. to is the application that was called, nil for a service.
 func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	if to != nil {
 		return false
 	}
-	what, repeats := closing{e.Service, e.Model}, true
-	switch e.Kind {
-	case eval.KindAuth:
-		if e.Status != forbidden || refusesKey.MatchString(e.Message) { // else the key may be good for other models
-			what.model = ""
-		}
-	case eval.KindQuota:
-		repeats = e.Retry == eval.RetryNever
-	case eval.KindTransport:
-		repeats = e.Origin == eval.FromBreaker
-	case eval.KindStatus:
-		repeats = e.NotFound()
-	default:
-		repeats = false
-	}
-	if !repeats {
+	what := closing{e.Service, e.Model}
+	switch {
+	case e.Kind == eval.KindAuth && (e.Status != forbidden || refusesKey.MatchString(e.Message)):
+		what.model = "" // else the key may be good for other models
+	case e.Kind != eval.KindAuth && !endsCalls(e):
 		return false
 	}
 	if what.model == "" && !s.hasOthers() || what.model != "" && !s.hasOpenTargets(what) {
@@ -158,7 +166,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	}
 	reason := s.reasonOf(e.Service, e)
 	if what.model != "" {
-		reason += fmt.Sprintf(" (model %s)", what.model)
+		reason += ofModel(e)
 	}
 	if s.closed.add(what, reason) {
 		s.Notice("warning: " + reason + "; what needs it is skipped, the rest continues")
