@@ -127,12 +127,12 @@ browser:
 	  echo "make test: a browser is missing and could not be installed: install chromium-headless-shell" >&2; exit 1; }
 
 # golangci-lint runs vet and staticcheck too, over the same types at once, of tests too. It reads packages as they were compiled for the
-# demo, and for tests outside of the race detector.
+# demo, and for tests outside of the race detector. With a workspace it reads them for fleet too, which would compile them once more.
 lint: export GOGC := 400
 lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) golangci-lint run ./...
-	cd fleet && $(LINTED) $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd fleet && GOWORK=$(CURDIR)/tools/fleet.work $(LINTED) $$(cd .. && $(TOOL) -n golangci-lint) run ./...
 	$(LINTED) $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 examples/ci/github/*.yml
 
 # Benchmarks, and the start of the whole process next to that of a hello world with the same command library.
