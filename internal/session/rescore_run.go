@@ -94,7 +94,7 @@ func (s *Session) callsJudges() bool {
 func (o *rescoredRun) recordSource(run *eval.Run) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || o.from.AskJudges && run.Emulator // what an emulated judge says is from a script too
-	run.RescoredFrom = was.AnswersOf()
+	run.RescoredFrom, run.ExtendedFrom = was.AnswersOf(), was.ExtendedFrom
 	run.Replay = was.Replay
 	run.Cache = was.Cache
 }
