@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -41,33 +39,49 @@ func TestDocsShowWhatCommandsDo(t *testing.T) {
 		pages = append(pages, found...)
 	}
 	root := repositoryRoot(t)
-	for _, page := range pages {
-		t.Run(filepath.Base(page), func(t *testing.T) {
-			text, err := os.ReadFile(page)
+	for _, file := range pages {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
 			expect.OK(t, err)
-			t.Chdir(t.TempDir())
+			p := page{t, root, t.TempDir(), t.TempDir()}
 			own := strings.ReplaceAll(string(text), shownAddress, freeAddress(t))
 			for _, m := range fence.FindAllStringSubmatch(own, -1) {
-				block(t, root, m[1], m[2])
+				p.block(m[1], m[2])
 			}
 		})
 	}
 }
 
+// page is a page that is carried out in a folder and by a user of its own.
+type page struct {
+	*testing.T
+	root, dir, home string
+}
+
+// evalrun is a command of the page.
+func (p page) evalrun(args ...string) *exec.Cmd {
+	cmd := exec.Command(plainProgram(p.T), args...)
+	cmd.Dir = p.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}
+	return cmd
+}
+
 // block does what the heading of a block says: it writes a file, or runs commands or tests.
-func block(t *testing.T, root, heading, text string) {
-	t.Helper()
+func (p page) block(heading, text string) {
+	p.Helper()
 	kind, name, _ := strings.Cut(heading, " ")
 	switch {
 	case (kind == "yaml" || kind == "csv" || kind == "text") && name != "":
-		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		expect.OK(t, os.WriteFile(name, []byte(text), 0o600))
+		name = filepath.Join(p.dir, name)
+		expect.OK(p.T, os.MkdirAll(filepath.Dir(name), 0o700))
+		expect.OK(p.T, os.WriteFile(name, []byte(text), 0o600))
 	case kind == "console":
-		console(t, text)
+		p.console(text)
 	case kind == "go":
-		vet(t, root, text)
+		vet(p.T, p.root, text)
 	case !slices.Contains([]string{"sh", "json", "yaml", "text"}, kind):
-		t.Errorf("got a block headed %q, want sh, json, yaml or text", heading)
+		p.Errorf("got a block headed %q, want sh, json, yaml or text", heading)
 	}
 }
 
@@ -100,22 +114,18 @@ func freeAddress(t *testing.T) string {
 }
 
 // background runs a server, a command that ends in &, until the page ends. It returns when the server has printed its address.
-func background(t *testing.T, args []string, shown string) {
-	t.Helper()
-	printed, out := io.Pipe()
-	signals, ended := make(chan os.Signal, 1), make(chan int, 1)
-	a := &app{
-		out: out, err: io.Discard, getenv: func(string) string { return "" },
-		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
-	}
-	go func() { ended <- a.main(context.Background(), args) }()
-	t.Cleanup(func() {
-		signals <- os.Interrupt
-		<-ended
+func (p page) background(args []string, shown string) {
+	p.Helper()
+	server := p.evalrun(args...)
+	printed, err := server.StdoutPipe()
+	expect.OK(p.T, err, server.Start())
+	p.Cleanup(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		_ = server.Wait()
 	})
 	address, err := bufio.NewReader(printed).ReadString('\n')
 	if err != nil || !strings.Contains(shown, strings.TrimSpace(address)) {
-		t.Fatalf("got %q (%v) from the server, want the page's line\n%s", address, err, shown)
+		p.Fatalf("got %q (%v) from the server, want the page's line\n%s", address, err, shown)
 	}
 }
 
@@ -123,42 +133,38 @@ func background(t *testing.T, args []string, shown string) {
 var loops = regexp.MustCompile(`^for \w+ in \$\(seq (\d+)\); do (evalrun .*); done$`)
 
 // console runs the commands of a block one by one.
-func console(t *testing.T, block string) {
-	t.Helper()
+func (p page) console(block string) {
+	p.Helper()
 	for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
 		command, shown, _ := strings.Cut(part, "\n")
 		if loop := loops.FindStringSubmatch(command); loop != nil {
 			command = loop[2]
 			for n, _ := strconv.Atoi(loop[1]); n > 1; n-- { // the expression allows digits alone
-				console(t, "$ "+command+"\n")
+				p.console("$ " + command + "\n")
 			}
 		}
 		args := strings.Fields(command)
 		if args[0] != "evalrun" {
-			t.Errorf("got %s, want a command of evalrun", command)
+			p.Errorf("got %s, want a command of evalrun", command)
 			continue
 		}
 		if args[len(args)-1] == "&" {
-			background(t, args[1:len(args)-1], shown)
+			p.background(args[1:len(args)-1], shown)
 			continue
 		}
-		var out bytes.Buffer
-		a := &app{
-			out: &out, err: &out, getenv: func(string) string { return "" },
-			signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-		}
-		code := a.main(context.Background(), args[1:])
+		cmd := p.evalrun(args[1:]...)
+		out, _ := cmd.CombinedOutput()
 		want := "exit 0"
-		got := measured(out.String())
+		got := measured(string(out))
 		for _, line := range strings.Split(strings.TrimRight(shown, "\n"), "\n") {
 			if strings.HasPrefix(line, "exit ") {
 				want = line
 				continue
 			}
-			expect.Contains(t, "$ "+command, got, measured(line))
+			expect.Contains(p.T, "$ "+command, got, measured(line))
 		}
-		if got := fmt.Sprintf("exit %d", code); got != want {
-			t.Errorf("$ %s: got %s, want %s as on the page\n%s", command, got, want, out.String())
+		if got := fmt.Sprintf("exit %d", cmd.ProcessState.ExitCode()); got != want {
+			p.Errorf("$ %s: got %s, want %s as on the page\n%s", command, got, want, out)
 		}
 	}
 }
