@@ -256,7 +256,17 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 		sc.changes = c.defaults.changes
 	}
 	sc.typed, sc.about = typedIn(s.get("vars"), c.defaults.at.get("vars")), s.get("metadata")
-	c.assertions(scorers, s.get("assert"), sc)
+	asserts := s.get("assert")
+	if set, alone := c.loneSet(s); alone {
+		t.block.set("threshold", literal(set.get("threshold").text()), "of the set, in which scores between 0 and 1 count")
+		set.get("metric").differs("not kept: the case itself is the set")
+		for _, part := range []src{set, set.get("type"), set.get("threshold"), set.get("assert"), asserts} {
+			part.ok("as `threshold` and `scorers` of the case")
+		}
+		set.rest(setKeys...)
+		asserts = set.get("assert")
+	}
+	c.assertions(scorers, asserts, sc)
 	c.untested(scorers, s)
 	for _, why := range o.lost {
 		scorers.add(c.unscored(why), "TODO: replace this")
@@ -268,6 +278,24 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 		t.block.set("scorers", scorers)
 	}
 }
+
+// loneSet returns the only assertion of a test, a set with a threshold in which scores between 0 and 1 count.
+func (c *converter) loneSet(s src) (set src, alone bool) {
+	items := s.get("assert").items()
+	if len(items) != 1 || !s.get("threshold").IsZero() || c.defaults.threshold != nil || !c.defaults.scorers.empty() {
+		return src{}, false
+	}
+	set = items[0]
+	share, ok := number(set.get("threshold"))
+	scored := slices.ContainsFunc(set.get("assert").items(), func(item src) bool {
+		kind := strings.TrimPrefix(item.get("type").text(), "not-")
+		return assertionKinds()[kind].code || gradedKinds.matches(kind)
+	})
+	return set, scored && ok && share > 0 && share <= 1 && set.get("type").text() == "assert-set" && set.get("weight").IsZero()
+}
+
+// gradedKinds matches checks with scores between 0 and 1.
+var gradedKinds = pattern{expression: `^(llm-rubric|g-eval|factuality|model-graded|answer-|context-|similar|rouge|bleu|gleu)`}
 
 // untested makes a test an error for keys that change what it tests and have no counterpart.
 func (c *converter) untested(to *sequence, s src) {
