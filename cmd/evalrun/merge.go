@@ -264,7 +264,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		agree(&run, &d.Run)
-		run.Ledger = cmp.Or(run.Ledger, d.Run.Ledger)
+		run.Ledger, run.Cache = cmp.Or(run.Ledger, d.Run.Ledger), run.Cache || d.Run.Cache
 		for _, m := range d.Run.Models {
 			if !slices.ContainsFunc(run.Models, func(other eval.Model) bool {
 				return other.Name == m.Name && other.APIVersion == m.APIVersion && other.Service == m.Service
