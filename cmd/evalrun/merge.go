@@ -264,6 +264,9 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		agree(&run, &d.Run)
+		for i := range run.Suites {
+			lookAgain(run.Suites[i].Looks, d.Run.Suites[i].Looks)
+		}
 		run.Ledger, run.Cache = cmp.Or(run.Ledger, d.Run.Ledger), run.Cache || d.Run.Cache
 		for _, m := range d.Run.Models {
 			if !slices.ContainsFunc(run.Models, func(other eval.Model) bool {
@@ -274,6 +277,13 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 		}
 	}
 	return &run
+}
+
+// lookAgain counts a shard that was run again: of one plan and one gate, shards have the same looks, or none in older runs.
+func lookAgain(looks, ofShard []eval.Look) {
+	for i := range min(len(looks), len(ofShard)) {
+		looks[i].Nth = max(looks[i].Nth, ofShard[i].Nth)
+	}
 }
 
 // agree removes from the merged run what a shard says otherwise: name, commit, branch and labels.

@@ -102,7 +102,7 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 }
 
 // NumberLooks numbers the looks of a run that begins, after those in the history and in earlier attempts of the CI job, which
-// GitHub counts from 1 and GitLab from 0. The numbers begin with 1 when the history cannot be read.
+// GitHub counts from 1 and GitLab from 0. The numbers begin with 1 when the history cannot be read, or with those of a run's shards.
 func (d Dir) NumberLooks(run *eval.Run, getenv func(string) string) {
 	if !slices.ContainsFunc(run.Suites, func(s eval.RunSuite) bool { return len(s.Looks) > 0 }) {
 		return // the history stays closed
@@ -117,11 +117,11 @@ func (d Dir) NumberLooks(run *eval.Run, getenv func(string) string) {
 		one := &run.Suites[i]
 		for k := range one.Looks {
 			l := &one.Looks[k]
-			l.Nth = 1
+			known := 1
 			if err == nil && s != nil {
-				l.Nth, _ = s.Nth(run, one.Name, l)
+				known, _ = s.Nth(run, one.Name, l)
 			}
-			l.Nth = max(l.Nth, attempt, retries+1)
+			l.Nth = max(l.Nth, known, attempt, retries+1)
 		}
 	}
 }
