@@ -260,6 +260,10 @@ func TestAPromptThatIsNotCountedHasTheRestOfTheTotal(t *testing.T) {
 		r, err := ParseResponse([]byte(`{"choices":[{"message":{"content":"x"}}],"usage":` + usage + `}`))
 		expect.OK(t, err)
 		expect.Same(t, "prompt tokens with "+prompt, r.Usage.PromptTokens, 6)
+		usage = strings.NewReplacer("prompt", "input", "completion", "output").Replace(usage)
+		r, err = ParseResponses([]byte(`{"object":"response","status":"completed","output":[],"usage":` + usage + `}`))
+		expect.OK(t, err)
+		expect.Same(t, "input tokens with "+prompt, r.Usage.PromptTokens, 6)
 	}
 }
 

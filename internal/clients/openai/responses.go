@@ -256,9 +256,12 @@ func texts(raw json.RawMessage, between string) string {
 
 func responsesUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	f.TakeCount(&c.Input, "input_tokens")
+	counted := f.TakeCount(&c.Input, "input_tokens")
 	known := f.TakeCount(&c.Output, "output_tokens")
 	f.TakeCount(&c.Total, "total_tokens")
+	if !counted { // as in chat completions
+		c.Input = max(0, c.Total-c.Output)
+	}
 	f.TakeDetails("input_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
 	f.TakeDetails("output_tokens_details", "reasoning_tokens", &c.Reasoning)
 	f.DropZeros()
