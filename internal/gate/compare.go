@@ -258,6 +258,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	if o.EarlyVerdict == nil {
 		arm.Why = cmp.Or(arm.Why, cutShort(stop))
+		before := base.StopOf(p.base.Suite, p.base.Arm)
+		if _, left := before.(*eval.BaseExit); !left { // it has all answers that some arm was to be compared with
+			arm.Why = cmp.Or(arm.Why, cutShort(before))
+		}
 	}
 	arm.Notes = append(arm.Notes, weakerThan(base, head, p, what)...)
 	noteLate(&arm, p, base, head)
