@@ -15,8 +15,8 @@ type RateBounds struct {
 }
 
 // PassRateBounds bounds the pass rate of an arm, each side with an error rate of alpha: by Clopper and Pearson where each case
-// is a unit that passed or failed, and by Gaffke elsewhere, which is the same there. stopped says that the arm was sent no more
-// cases because of its results: then the bounds hold whenever it stopped. Nothing scored: 0 and 1.
+// is a unit that passed or failed, and by Gaffke elsewhere, which is the same there. stopped says that its results decided how
+// many cases the arm was sent: then the bounds hold whenever it stopped. Nothing scored: 0 and 1.
 func PassRateBounds(s *Side, alpha float64, stopped bool) RateBounds {
 	m := newMeasure(Options{}, withItself(s))
 	low := func(c *CaseTotals) (float64, bool) {

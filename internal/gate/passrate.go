@@ -36,7 +36,7 @@ const mostOutlook = 20_000
 
 // bounded applies a rule to the bounds of a rate.
 func (r *rulings) bounded(rule journal.GateRule, rate float64, side *compare.Side, by *eval.BoundRule) {
-	stopped := slices.ContainsFunc(r.doc.Stops, func(s eval.ArmStop) bool {
+	stopped := len(r.doc.Run.ExtendedFrom) > 0 || slices.ContainsFunc(r.doc.Stops, func(s eval.ArmStop) bool {
 		of := s.Stopped()
 		return of.Suite == side.Suite && of.Arm == side.Arm
 	})
