@@ -181,7 +181,7 @@ soak:
 	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/session
 	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar|TestHostileAgents' -v -timeout 60m ./cmd/evalrun
 	EVALRUN_LEDGER_MINUTES=3 $(GO) test -count=1 -run TestLedgerKeepsRates -timeout 10m ./cmd/evalrun
-	cd e2e && EVALRUN_PAGE_TRIALS=20000 $(GO) test -count=1 -run 'FiltersFind|AQueryOfAnswers|ALargeSite' -v -timeout 30m ./...
+	cd e2e && EVALRUN_PAGE_TRIALS=20000 $(GO) test -count=1 -run 'FiltersFind|AQueryOfAnswers|ALargeSite' -parallel 1 -v -timeout 30m ./...
 
 # The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 640 runs of the program against services
 # whose pass probability is set; make test has the short forms. It makes much garbage, and memory is cheaper than time.
