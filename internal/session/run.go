@@ -192,6 +192,7 @@ type consumer struct {
 	end        eval.End
 	halting    sync.Mutex // held while the run is being stopped
 	failures   int
+	lenient    map[closing]int                // how many 404s of a model are taken for those of a request
 	tried      func(*eval.Trial) *eval.Result // the error that a trial had before, else nil
 	again      func(*eval.Trial) bool         // whether a trial has an error and is sent again, which is not written down yet
 	needless   []eval.Result                  // of trials that no batch needs, as far as is known before the last batch
@@ -205,7 +206,7 @@ type consumer struct {
 
 func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 	s := c.session
-	c.targets = c.plan.Targets()
+	c.targets, c.lenient = c.plan.Targets(), map[closing]int{}
 	config := c.config()
 	s.limiter.Book(c.journal.Booked)
 	s.recorder.know(c.plan.Models)
@@ -420,6 +421,10 @@ func (c *consumer) decideOnOutcome(r *eval.Result) {
 		}
 	case eval.Err:
 		c.decideOnError(c.applicationOf(r), r.Err())
+		return
+	}
+	if t := c.targetOf(r); r.Response != nil && t != nil {
+		c.lenient[closing{t.Service, t.Model}] = 3 // in a row: a router may have nobody for what one request needs
 	}
 }
 
@@ -433,7 +438,14 @@ func tooMany(limit int) string {
 
 // applicationOf is the application that a trial calls, nil when that is a service.
 func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
-	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target && t.App != "" })
+	if t := c.targetOf(r); t != nil && t.App != "" {
+		return t
+	}
+	return nil
+}
+
+func (c *consumer) targetOf(r *eval.Result) *eval.RunTarget {
+	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target })
 	if i < 0 {
 		return nil
 	}
@@ -443,7 +455,10 @@ func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 // decideOnError stops the run, or closes a service, after an error that would repeat with every further call. to is the
 // application that was called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
+	model := closing{e.Service, e.Model}
 	switch spent := e.Kind == eval.KindQuota && e.Retry == eval.RetryNever; {
+	case lacksModel(e) && c.lenient[model] > 0:
+		c.lenient[model]--
 	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
 		c.halt(eval.EndStopped, refusalOf(to.Name, e))

@@ -133,9 +133,12 @@ var refusesKey = regexp.MustCompile(`(?i)\bkey (was|has been|is) (reported|leake
 var missingModel = regexp.MustCompile(`(?i)\bmodel_(not_found|decommissioned|not_supported)\b|\b(unknown|invalid)_model\b|` +
 	`\bmodel not exist\b|\bmodel identifier is invalid\b`)
 
+// ofRequest matches what a router says with 404 of a request that none of its services takes. It has the model.
+var ofRequest = regexp.MustCompile(`(?i)\bno endpoints found (that|matching)\b`)
+
 // lacksModel reports whether a service has no such model, or nothing at its address.
 func lacksModel(e *eval.Error) bool {
-	return e.Kind == eval.KindStatus &&
+	return e.Kind == eval.KindStatus && !ofRequest.MatchString(e.Message) &&
 		(e.NotFound() || e.Status == gone || e.Status == badRequest && missingModel.MatchString(e.Code+" "+e.Message))
 }
 
