@@ -27,6 +27,7 @@ type scope struct {
 	judge   *string  // nil for promptfoo's default judge, "" for one without a counterpart
 	names   *names   // of the scorers in this list
 	nested  bool     // in an assert-set
+	weighed bool     // a threshold weighs the scores: those that are 0 or 1 in promptfoo must be so here
 	prompt  src      // of judges, instead of their own
 	typed   []string // variables of the test that are numbers or booleans
 	about   src      // the `metadata` of the test

@@ -314,6 +314,13 @@ func (c *converter) isXML(a assertion) (*scorer, string) {
 	if all := strings.Join(required, ","); len(required) == 0 || slices.Contains(required, "") || strings.Contains(all, "{{") {
 		return nil, "it needs the paths of elements, without templates"
 	}
+	if a.in.weighed && len(required) > 1 { // ours is the share of those that are there
+		each := &sequence{}
+		for _, p := range required {
+			each.add(one("xml", one("required", texts(p))))
+		}
+		return &scorer{kind: "all", value: each, not: a.not}, ""
+	}
 	return &scorer{kind: "xml", value: one("required", texts(required...)), not: a.not}, ""
 }
 
@@ -331,8 +338,11 @@ func (c *converter) levenshtein(a assertion) (*scorer, string) {
 	if a.not {
 		why = "promptfoo does not negate it"
 	}
-	if why != "" {
+	switch {
+	case why != "":
 		return nil, why
+	case a.in.weighed: // ours is a similarity
+		return c.shimmed(a, nil)
 	}
 	limit := threshold(a.src, "5")
 	if n, err := strconv.ParseFloat(string(limit), 64); err == nil { // a distance is a whole number

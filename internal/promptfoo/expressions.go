@@ -65,9 +65,17 @@ func convertEscapes(in string) string {
 		case strings.Contains(m, `\S`): // most often [\s\S], which is anything
 			return m
 		}
-		return strings.ReplaceAll(m, `\s`, space) // an escape, or a class of characters
+		return escaped.regexp().ReplaceAllStringFunc(m, func(e string) string { // in a class of characters
+			if e == `\s` {
+				return space
+			}
+			return e
+		})
 	})
 }
+
+// escaped finds a backslash and what it stands before.
+var escaped = pattern{expression: `(?s)\\.`}
 
 // whiteSpace finds \s, in or outside of a class. RE2 does not take non-breaking spaces for it, as JavaScript does.
 var whiteSpace = pattern{expression: `(?s)\\.|\[(?:\\.|[^\]\\])*\]`}
@@ -184,6 +192,9 @@ var removal = pattern{
 	expression: `^\.replace(?:All)?\(\s*/((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\[])+)/([gims]*)\s*,\s*(?:''|""|` + "``" + `)\s*\)`,
 }
 
+// anchored matches an expression that ends in $, and not in an escaped one.
+var anchored = pattern{expression: `(?:^|[^\\])(?:\\\\)*\$$`}
+
 // removals converts a transform that only removes parts of the answer to a `select`; nil if it does more.
 func removals(code string) yamlValue {
 	rest, is := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(code), ";"), "output")
@@ -199,7 +210,7 @@ func removals(code string) yamlValue {
 			return nil
 		}
 		flags := strings.ReplaceAll(m[2], "g", "")
-		once := strings.HasPrefix(m[1], "^") || strings.HasSuffix(m[1], "$") // it matches once at most
+		once := strings.HasPrefix(m[1], "^") || anchored.matches(m[1]) // it matches once at most
 		out, _, ok := toRE2(m[1])
 		if !ok || flags == m[2] && (!once || strings.Contains(m[1], "|") || strings.Contains(flags, "m")) || strings.Contains(out, "{{") {
 			return nil

@@ -26,6 +26,7 @@ func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 		{`^1[^\s]0$`, "1x0", "1\u202f0"},
 		{`^\\s$`, `\s`, " "},
 		{`^\[\s]$`, "[\ufeff]", `[s]`},
+		{`^[\\s]$`, "s", " "},
 	} {
 		out, _, ok := toRE2(c.in)
 		if !ok {
@@ -58,6 +59,8 @@ func TestTransformsThatRemovePartsBecomeSelections(t *testing.T) {
 		"output.replace(/^```$/gm, \"\");":                       "without: \"(?m)^```$\"",
 		`output.replace(/[/]a/g, '')`:                            `without: "[/]a"`,
 		`output.replace(/^a/, '')`:                               `without: "^a"`,
+		`output.replace(/a\\$/, '')`:                             `without: "a\\\\$"`,
+		`output.replace(/a\$/, '')`:                              "",
 		`output.replace(/a/, '')`:                                "",
 		`output.replace(/^a|b/, '')`:                             "",
 		`output.replace(/^a/m, '')`:                              "",

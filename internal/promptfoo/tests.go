@@ -70,7 +70,7 @@ func (c *converter) readDefaults(s src) {
 	}
 	scope := &scope{
 		changes: c.defaults.changes, judge: c.defaults.judge, prompt: c.defaults.prompt,
-		names: &c.metric,
+		names: &c.metric, weighed: c.defaults.threshold != nil,
 	}
 	c.assertions(&c.defaults.scorers, in.get("assert"), scope)
 	c.untested(&c.defaults.scorers, in)
@@ -257,7 +257,9 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	}
 	sc.typed, sc.about = typedIn(s.get("vars"), c.defaults.at.get("vars")), s.get("metadata")
 	asserts := s.get("assert")
-	if set, alone := c.loneSet(s); alone {
+	set, alone := c.loneSet(s)
+	sc.weighed = alone || c.defaults.threshold != nil || !s.get("threshold").IsZero()
+	if alone {
 		t.block.set("threshold", literal(set.get("threshold").text()), "of the set, in which scores between 0 and 1 count")
 		set.get("metric").differs("not kept: the case itself is the set")
 		for _, part := range []src{set, set.get("type"), set.get("threshold"), set.get("assert"), asserts} {

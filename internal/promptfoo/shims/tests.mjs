@@ -90,7 +90,7 @@ function judgedInShim(base, check, not, given) {
 function ofCode(base, check, not, given) {
   const ending = { javascript: /\.[mc]?[jt]s$/, python: /\.py$/ }[base];
   const { value, config } = check;
-  if (!ending || typeof value !== 'string' || value.trim() === '' || /\{\{|\{%|\{#/.test(value)) return undefined;
+  if (!ending || typeof value !== 'string' || value.trim() === '' || /^package:|\{\{|\{%|\{#/.test(value)) return undefined;
   const changed = suite.changes.length > 0 || Object.values(suite.targets).some((t) => t.changes);
   if (base === 'python' ? !shimmedPython || (changed && !shimmed) : !shimmed) return undefined;
   const numbers = Object.keys(given).filter((name) => ['number', 'boolean'].includes(typeof given[name]));

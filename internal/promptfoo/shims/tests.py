@@ -122,7 +122,7 @@ def of_code(base, check, negated, given):
     """Returns a scorer that runs code in a shim: a text without templates, or a file that is there; None for anything else."""
     ending = {"javascript": r"\.[mc]?[jt]s$", "python": r"\.py$"}.get(base)
     value = check.get("value")
-    if not ending or not isinstance(value, str) or not value.strip() or re.search(r"\{\{|\{%|\{#", value):
+    if not ending or not isinstance(value, str) or not value.strip() or re.search(r"^package:|\{\{|\{%|\{#", value):
         return None
     changed = bool(suite["changes"]) or any(target.get("changes") for target in suite["targets"].values())
     if not (shimmed_python and (shimmed or not changed) if base == "python" else shimmed):
