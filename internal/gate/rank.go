@@ -170,16 +170,13 @@ func pricesOf(d *journal.Document) *eval.PriceList {
 const unequal = "the arms raced, and were not sent the same cases"
 
 // Unrankable says why a run cannot rank the arms of a suite, whatever their results, "" if it can. It
-// cannot if it is a shard, if its cases were selected by outcome or added after a look, or if some arms were sent fewer cases.
+// cannot if it is a shard, if its cases were selected by outcome, or if some arms were sent fewer cases.
 func Unrankable(d *journal.Document, suite string) string {
 	if shard := d.Run.Plan.Shard; shard != nil {
 		return fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of)
 	}
 	if why := chosenByOutcome("the run", d); why != "" {
 		return why
-	}
-	if len(d.Run.ExtendedFrom) > 0 {
-		return "the run was extended after a look at it: run the suite again with all cases, or let its arms race (--race)"
 	}
 	for _, stop := range d.Stops {
 		of := stop.Stopped()
