@@ -74,7 +74,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	var number *strconv.NumError // whose text says nothing to people
 	switch isNumber := errors.As(err, &invalid) && errors.As(err, &number); {
 	case isNumber && number.Func != "ParseBool":
-		return eval.BadInput("--%s takes a whole number, and not `%s`", invalid.GetFlag().Name, invalid.GetValue())
+		what := map[string]string{"ParseUint": "a whole number from 0 on", "ParseFloat": "a number"}[number.Func]
+		return eval.BadInput("--%s takes %s, and not `%s`", invalid.GetFlag().Name, cmp.Or(what, "a whole number"), invalid.GetValue())
 	case isNumber:
 		hint := ""
 		if invalid.GetFlag().Name == "rank" {

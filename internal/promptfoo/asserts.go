@@ -17,7 +17,7 @@ import (
 type change struct {
 	file   string
 	choice yamlValue
-	left   yamlValue // a `select` for checks that a shim has not, as it removes parts
+	left   yamlValue // a `select`, where the code only removes parts, for checks that are in no shim
 	lost   string    // why it has no counterpart, "" if it has one
 }
 

@@ -147,7 +147,7 @@ func Refuse(c *eval.Candidate) {
 	}
 }
 
-// flagged is the code of an error by which a router's moderation refuses a prompt. It has none itself.
+// flagged is the code that evalrun gives an error by which a router's moderation refuses a prompt.
 const flagged = "flagged_input"
 
 // BlockedPrompt returns the answer for a prompt that was blocked with an error, nil for other errors.
