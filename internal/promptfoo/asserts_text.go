@@ -293,15 +293,16 @@ func withoutDraft(m *mapping) (*mapping, string) {
 }
 
 func (c *converter) isXML(a assertion) (*scorer, string) {
-	v := a.get("value")
-	if v.IsMapping() {
+	v, mapped := a.get("value"), a.get("value").IsMapping()
+	if mapped {
 		v = v.get("requiredElements")
+	}
+	if (v.IsZero() || v.IsNull()) && !mapped || v.IsSequence() && len(v.items()) == 0 {
+		return &scorer{kind: "xml", value: textValue("wellFormed"), not: a.not}, ""
 	}
 	var required []string
 	switch {
-	case (v.IsZero() || v.IsNull()) && !a.get("value").IsMapping() || v.IsSequence() && len(v.items()) == 0:
-		return &scorer{kind: "xml", value: textValue("wellFormed"), not: a.not}, ""
-	case v.IsScalar() && !a.get("value").IsMapping():
+	case v.IsScalar() && !mapped:
 		required = strings.Split(v.text(), ",")
 	case v.IsSequence():
 		for _, item := range v.items() {
@@ -314,14 +315,19 @@ func (c *converter) isXML(a assertion) (*scorer, string) {
 	if all := strings.Join(required, ","); len(required) == 0 || slices.Contains(required, "") || strings.Contains(all, "{{") {
 		return nil, "it needs the paths of elements, without templates"
 	}
-	if a.in.weighed && len(required) > 1 { // ours is the share of those that are there
-		each := &sequence{}
-		for _, p := range required {
-			each.add(one("xml", one("required", texts(p))))
-		}
-		return &scorer{kind: "all", value: each, not: a.not}, ""
+	return elements(required, a), ""
+}
+
+// elements makes a scorer of elements that must be there. Ours has the share of those that are; promptfoo's has 0 or 1.
+func elements(required []string, a assertion) *scorer {
+	if !a.in.weighed {
+		return &scorer{kind: "xml", value: one("required", texts(required...)), not: a.not}
 	}
-	return &scorer{kind: "xml", value: one("required", texts(required...)), not: a.not}, ""
+	each := &sequence{}
+	for _, p := range required {
+		each.add(one("xml", one("required", texts(p))))
+	}
+	return &scorer{kind: "all", value: each, not: a.not}
 }
 
 func threshold(a src, byDefault string) literal {

@@ -456,23 +456,24 @@ func (c *consumer) targetOf(r *eval.Result) *eval.RunTarget {
 // application that was called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	model := closing{e.Service, e.Model}
-	switch spent := e.Kind == eval.KindQuota && e.Retry == eval.RetryNever; {
-	case lacksModel(e) && c.lenient[model] > 0:
+	if lacksModel(e) && c.lenient[model] > 0 {
 		c.lenient[model]--
+		return
+	}
+	switch spent := e.Kind == eval.KindQuota && e.Retry == eval.RetryNever; {
 	case c.session.closes(to, e):
-	case e.Kind == eval.KindAuth && to != nil:
-		c.halt(eval.EndStopped, refusalOf(to.Name, e))
-	case e.Kind == eval.KindAuth:
+	case e.Kind == eval.KindAuth && to == nil:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
+	case e.Kind == eval.KindAuth:
+		c.halt(eval.EndStopped, refusalOf(to.Name, e))
 	case to == nil && lacksModel(e):
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e)+ofModel(e))
-	case spent && to != nil:
-		c.halt(
-			eval.EndStopped,
-			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
-		)
 	case spent:
-		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
+		of := ""
+		if to != nil {
+			of = fmt.Sprintf(" of the target `%s`", to.Name)
+		}
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota%s is used up for longer than waiting makes sense: %s", of, e))
 	case e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker &&
 		(to == nil || len(c.targets) == 1): // trials of other targets can continue
 		c.halt(eval.EndStopped, e.Error())
