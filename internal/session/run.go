@@ -452,16 +452,21 @@ func (c *consumer) targetOf(r *eval.Result) *eval.RunTarget {
 	return &c.targets[i]
 }
 
+// forgives reports whether an error is taken for one of a request, since its model has answered.
+func (c *consumer) forgives(e *eval.Error) bool {
+	model := closing{e.Service, e.Model}
+	if !lacksModel(e) || c.lenient[model] == 0 {
+		return false
+	}
+	c.lenient[model]--
+	return true
+}
+
 // decideOnError stops the run, or closes a service, after an error that would repeat with every further call. to is the
 // application that was called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
-	model := closing{e.Service, e.Model}
-	if lacksModel(e) && c.lenient[model] > 0 {
-		c.lenient[model]--
-		return
-	}
 	switch spent := e.Kind == eval.KindQuota && e.Retry == eval.RetryNever; {
-	case c.session.closes(to, e):
+	case c.forgives(e), c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to == nil:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindAuth:
