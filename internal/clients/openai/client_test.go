@@ -154,6 +154,7 @@ func TestWordsOfServersTellTheKind(t *testing.T) {
 		},
 		eval.KindStatus: {
 			"Invalid 'user': string too long. Expected a string with maximum length 64.", "max_tokens must be at least 16",
+			"2 validation errors: {'input': 'What is my spending limit? " + strings.Repeat("I travel a lot. ", 40) + "'}",
 			"The context is large.", "Unknown parameter: 'api_key_id'.", "max_tokens exceeds the number of tokens of an answer",
 		},
 	} {

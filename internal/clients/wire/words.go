@@ -70,7 +70,9 @@ func (b *errorBody) classify(e *eval.Error) {
 
 // saysSpent reports whether the message is of a quota for which waiting does not help.
 func (b *errorBody) saysSpent(e *eval.Error) bool {
-	return spentPhrase().MatchString(b.Message) && b.Words != nil || spentForLongPhrase().MatchString(b.Message) ||
+	const longest = 500 // bytes; a longer message may quote the request
+	return spentPhrase().MatchString(b.Message) && b.Words != nil ||
+		len(b.Message) <= longest && spentForLongPhrase().MatchString(b.Message) ||
 		e.Status == http.StatusTooManyRequests && e.RetryAfter == 0 && perDayPhrase().MatchString(b.Message)
 }
 
