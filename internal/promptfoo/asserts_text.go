@@ -89,7 +89,7 @@ func several(kind string, fold bool) toScorer {
 		case v.IsNumber() || v.IsBool() || v.IsDate():
 			why = "promptfoo takes no such value here: write it in quotes"
 		case v.IsScalar() && (strings.Contains(v.text(), "{{") || strings.HasPrefix(v.text(), "file://")):
-			return c.shimmed(a, nil)
+			return c.shimmed(a, c.changesOf(a.src, a.in))
 		case v.IsScalar():
 			list, why = commaSeparated(v.text())
 		case v.IsSequence():
@@ -155,7 +155,7 @@ func (c *converter) regex(a assertion) (*scorer, string) {
 	}
 	out, note, ok := toRE2(value)
 	if !ok {
-		return c.shimmed(a, nil)
+		return c.shimmed(a, c.changesOf(a.src, a.in))
 	}
 	return &scorer{kind: "regex", value: textValue(out), not: a.not, note: note}, ""
 }
@@ -191,7 +191,7 @@ func (c *converter) containsJSON(a assertion) (*scorer, string) {
 	case file != "":
 		return nil, "write the schema into the suite: " + file
 	case schema == nil && a.not: // a missing part fails, and `not` does not make that pass
-		return c.shimmed(a, nil)
+		return c.shimmed(a, c.changesOf(a.src, a.in))
 	case schema == nil:
 		schema = one("type", textValue("object"))
 	}
@@ -347,8 +347,12 @@ func (c *converter) levenshtein(a assertion) (*scorer, string) {
 	switch {
 	case why != "":
 		return nil, why
-	case a.in.weighed: // ours is a similarity
-		return c.shimmed(a, nil)
+	case a.in.weighed:
+		s, why := c.shimmed(a, c.changesOf(a.src, a.in))
+		if s != nil {
+			s.note = "`levenshtein` in a shim that needs node, since a threshold counts it as 0 or 1: the scorer has a similarity"
+		}
+		return s, why
 	}
 	limit := threshold(a.src, "5")
 	if n, err := strconv.ParseFloat(string(limit), 64); err == nil { // a distance is a whole number

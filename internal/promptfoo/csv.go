@@ -200,6 +200,7 @@ func (c *converter) cell(t *testTable, row int, cells map[string]string, column 
 func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) string {
 	all := &sequence{}
 	sc := &scope{changes: c.defaults.changes, judge: c.defaults.judge, names: &names{outer: &c.metric}}
+	sc.weighed = c.defaults.threshold != nil || strings.TrimSpace(cells["__threshold"]) != ""
 	n := 0
 	for _, h := range t.header {
 		cell := strings.TrimSpace(cells[h])

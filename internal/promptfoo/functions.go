@@ -182,7 +182,8 @@ func (c *converter) testsFile() {
 	targets := c.targetArgs()
 	out := new(mapping).set("targets", targets).set("changes", changes).set("names", names).set("vars", &c.defaults.vars)
 	out.set("kinds", kinds)
-	out.set("bare", literal(map[bool]string{true: "true", false: "false"}[len(c.defaults.scorers.items) == 0]))
+	is := map[bool]literal{true: "true", false: "false"}
+	out.set("bare", is[len(c.defaults.scorers.items) == 0]).set("weighed", is[c.defaults.threshold != nil])
 	var code [][]byte
 	for _, f := range c.generators {
 		code = append(code, f.code)
@@ -202,7 +203,7 @@ func (c *converter) testsFile() {
 }
 
 // shimKinds matches assertions that the shim for assertions judges.
-var shimKinds = pattern{expression: `["'](?:not-)?(?:regex|is-json|contains-json|word-count|equals|javascript)["']`}
+var shimKinds = pattern{expression: `["'](?:not-)?(?:regex|is-json|contains-json|word-count|equals|javascript|levenshtein)["']`}
 
 // pythonKind matches assertions that the shim for Python judges.
 var pythonKind = pattern{expression: `["'](?:not-)?python["']`}

@@ -70,12 +70,18 @@ func (c *converter) readDefaults(s src) {
 	}
 	scope := &scope{
 		changes: c.defaults.changes, judge: c.defaults.judge, prompt: c.defaults.prompt,
-		names: &c.metric, weighed: c.defaults.threshold != nil,
+		names: &c.metric, weighed: c.defaults.threshold != nil || c.someThreshold(),
 	}
 	c.assertions(&c.defaults.scorers, in.get("assert"), scope)
 	c.untested(&c.defaults.scorers, in)
 	in.rest(testKeys...)
 	in.ok("as `defaults`")
+}
+
+// someThreshold reports whether a test may have a threshold: one in another file may.
+func (c *converter) someThreshold() bool {
+	tests := c.top.get("tests")
+	return tests.IsScalar() || slices.ContainsFunc(tests.items(), func(t src) bool { return !t.IsMapping() || !t.get("threshold").IsZero() })
 }
 
 func (c *converter) defaultOptions(s src) {
@@ -288,10 +294,13 @@ func (c *converter) loneSet(s src) (set src, alone bool) {
 		return src{}, false
 	}
 	set = items[0]
+	if !c.top.get("derivedMetrics").IsZero() && !set.get("metric").IsZero() {
+		return src{}, false // they may name it
+	}
 	share, ok := number(set.get("threshold"))
 	scored := slices.ContainsFunc(set.get("assert").items(), func(item src) bool {
 		kind := strings.TrimPrefix(item.get("type").text(), "not-")
-		return assertionKinds()[kind].code || gradedKinds.matches(kind)
+		return (assertionKinds()[kind].code || gradedKinds.matches(kind)) && !weightless(item)
 	})
 	return set, scored && ok && share > 0 && share <= 1 && set.get("type").text() == "assert-set" && set.get("weight").IsZero()
 }

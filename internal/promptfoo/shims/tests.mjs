@@ -56,7 +56,7 @@ const lists = {
 const inShim = [...Object.keys(texts), ...Object.keys(lists), 'regex', 'levenshtein', 'is-json', 'contains-json', 'word-count'];
 
 // native returns a scorer of evalrun; undefined if there is none.
-function native(base, check, given) {
+function native(base, check, given, weighed) {
   const { value, threshold } = check;
   if (base === 'latency' && typeof threshold === 'number' && threshold > 0) return { latency: { max: `${threshold}ms` } };
   const text = value === undefined || value === null || isObject(value) ? undefined : rendered(value, given);
@@ -70,7 +70,7 @@ function native(base, check, given) {
     const all = value.map((one) => rendered(one, given));
     return all.every(Boolean) ? { [lists[base][0]]: all, ...lists[base][1] } : undefined;
   }
-  if (base === 'levenshtein' && typeof value === 'string' && text !== undefined && !check.type.startsWith('not-')) return { levenshtein: { to: text, max: threshold ?? 5 } };
+  if (base === 'levenshtein' && !weighed && typeof value === 'string' && text !== undefined && !check.type.startsWith('not-')) return { levenshtein: { to: text, max: threshold ?? 5 } };
   return undefined;
 }
 
@@ -122,7 +122,8 @@ function weightOf(weight) {
   return typeof weight === 'number' && weight >= 0 && weight < Infinity ? weight : NaN;
 }
 
-function scorer(check, given, names) {
+// weighed: a threshold counts scores, and that of levenshtein must be 0 or 1.
+function scorer(check, given, names, weighed) {
   const kind = check?.type;
   if (typeof kind !== 'string') return unscored('assert', 'an assertion without a type');
   const not = kind.startsWith('not-');
@@ -130,7 +131,7 @@ function scorer(check, given, names) {
   let found;
   const elsewhere = [check.value].flat().some((one) => typeof one === 'string' && /^(file:\/\/|package:)/.test(one));
   if (Object.keys(check).every((key) => known.includes(key)) && typeof check.value !== 'function' && !elsewhere) {
-    found = native(base, check, given);
+    found = native(base, check, given, weighed);
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
   }
@@ -201,12 +202,13 @@ function cases(test, number) {
     lost.push(unscored('threshold', 'it is no number from 0 to 1'));
     threshold = undefined;
   }
+  const weighed = suite.weighed || typeof threshold === 'number';
   const expanded = options.disableVarExpansion ? [] : Object.keys(given).filter((name) => Array.isArray(given[name]));
   return product(given, expanded).map((one) => {
     const own = [...lost];
     const vars = variables(one, own);
     const names = new Set(suite.names);
-    const found = [...(test.assert ?? []).map((check) => scorer(check, { ...suite.vars, ...vars }, names)).filter(Boolean), ...own];
+    const found = [...(test.assert ?? []).map((check) => scorer(check, { ...suite.vars, ...vars }, names, weighed)).filter(Boolean), ...own];
     const alone = options.disableDefaultAsserts === true;
     const made = { name: String(test.description || `test ${number}`), vars, threshold: threshold ?? undefined };
     if (found.length > 0) made.scorers = found;

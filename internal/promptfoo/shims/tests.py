@@ -82,7 +82,7 @@ LISTS = {
 IN_SHIM = [*TEXTS, *LISTS, "regex", "levenshtein", "is-json", "contains-json", "word-count"]
 
 
-def native(base, check, given):
+def native(base, check, given, weighed):
     """Returns a scorer of evalrun; None if there is none."""
     value, threshold = check.get("value"), check.get("threshold")
     if base == "latency" and isinstance(threshold, (int, float)) and threshold > 0:
@@ -98,7 +98,7 @@ def native(base, check, given):
     if base in LISTS and isinstance(value, list) and value:
         texts = [rendered(one, given) for one in value]
         return {LISTS[base][0]: texts, **LISTS[base][1]} if all(texts) else None
-    if base == "levenshtein" and isinstance(value, str) and text is not None and not check["type"].startswith("not-"):
+    if base == "levenshtein" and not weighed and isinstance(value, str) and text is not None and not check["type"].startswith("not-"):
         return {"levenshtein": {"to": text, "max": 5 if threshold is None else threshold}}
     return None
 
@@ -163,7 +163,8 @@ def weight_of(weight):
     return weight if known and 0 <= weight < float("inf") else None
 
 
-def scorer(check, given, names):
+def scorer(check, given, names, weighed):
+    """Returns a scorer. weighed: a threshold counts scores, and that of levenshtein must be 0 or 1."""
     kind = check.get("type") if isinstance(check, dict) else None
     if not isinstance(kind, str):
         return unscored("assert", "an assertion without a type")
@@ -172,7 +173,7 @@ def scorer(check, given, names):
     value = check.get("value")
     elsewhere = any(str(one).startswith(("file://", "package:")) for one in (value if isinstance(value, list) else [value]))
     if check.keys() <= KNOWN and not elsewhere:
-        found = native(base, check, given)
+        found = native(base, check, given, weighed)
         if found and negated:
             found = {"not": found}
         found = found or in_shim(base, check, negated, given)
@@ -237,7 +238,7 @@ def cases(test, number):
         own = list(lost)
         filled = variables({**given, **dict(zip(lists, values))}, own)
         names = set(suite["names"])
-        found = [scorer(check, {**suite["vars"], **filled}, names) for check in test.get("assert") or []]
+        found = [scorer(check, {**suite["vars"], **filled}, names, suite["weighed"] or threshold is not None) for check in test.get("assert") or []]
         found = [*(one for one in found if one), *own]
         case = {"name": str(test.get("description") or f"test {number}"), "vars": filled, "scorers": found}
         if not found:
