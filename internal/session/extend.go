@@ -222,7 +222,7 @@ func (e *extendedRun) follows(to eval.BaseRun, id string) bool {
 		return true
 	}
 	run, err := journal.Header(to.Path)
-	return err == nil && slices.Contains(run.ExtendedFrom, id)
+	return err == nil && run.RescoredFrom == "" && slices.Contains(run.ExtendedFrom, id)
 }
 
 // sharesAnswers reports whether a baseline is the run itself, what it extends, or another extension of that.

@@ -423,7 +423,7 @@ func (c *consumer) decideOnOutcome(r *eval.Result) {
 		c.decideOnError(c.applicationOf(r), r.Err())
 		return
 	}
-	if t := c.targetOf(r); r.Response != nil && t != nil {
+	if t := c.targetOf(r); t != nil && c.answeredNow(r) {
 		c.lenient[closing{t.Service, t.Model}] = 3 // in a row: a router may have nobody for what one request needs
 	}
 }
@@ -450,6 +450,12 @@ func (c *consumer) targetOf(r *eval.Result) *eval.RunTarget {
 		return nil
 	}
 	return &c.targets[i]
+}
+
+// answeredNow reports whether the answer of a trial was asked for by this process.
+func (c *consumer) answeredNow(r *eval.Result) bool {
+	earlier := c.session.extends.has()
+	return r.Response != nil && r.Timing != nil && r.Timing.Attempts > 0 && (earlier == nil || !earlier(&r.Trial))
 }
 
 // forgives reports whether an error is taken for one of a request, since its model has answered.

@@ -134,7 +134,7 @@ var missingModel = regexp.MustCompile(`(?i)\bmodel_(not_found|decommissioned|not
 	`\bmodel not exist\b|\bmodel identifier is invalid\b`)
 
 // ofRequest matches what a router says with 404 of a request that none of its services takes. It has the model.
-var ofRequest = regexp.MustCompile(`(?i)\bno endpoints found (that|matching)\b`)
+var ofRequest = regexp.MustCompile(`(?i)\bno endpoints found that support\b`)
 
 // lacksModel reports whether a service has no such model, or nothing at its address.
 func lacksModel(e *eval.Error) bool {
