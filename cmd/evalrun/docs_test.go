@@ -235,6 +235,7 @@ const (
 		"line, without null\n" +
 		"- `{regex: 'Total: (\\S+)', group: 1}`: what a group of a regular expression (RE2) matches first: " +
 		"a number or a name (1), or the whole match without groups\n" +
+		"- `{without: '(?s)<think>.*?</think>'}`: the text without what a regular expression (RE2) matches\n" +
 		"- `{fence: json}`, `{fence: any}`: the first fenced block (```) with that word behind the fence, or with any word\n" +
 		"- `{response: .groundingMetadata}`: jq over the raw candidate, and over the whole response of an HTTP application\n" +
 		"- `{json: first}`, `last`, `all`: JSON objects or arrays in the text, but those inside others and those before `(`, as in links\n" +
