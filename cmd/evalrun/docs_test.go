@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -105,12 +106,17 @@ func vet(t *testing.T, root, code string) {
 // shownAddress is where pages have servers listen. Each page runs with a free one instead.
 const shownAddress = "127.0.0.1:8080"
 
+// freeAddress is below the ports that the system gives to connections, which may take it before the server of the page starts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("got no free address in 100 attempts, want one")
+	return ""
 }
 
 // background runs a server, a command that ends in &, until the page ends. It returns when the server has printed its address.
