@@ -29,7 +29,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// browser is shared by all tests, which run in parallel; each has a tab of its own.
+// browser is shared by all tests, which run in parallel; each opens its own tabs.
 var browser context.Context
 
 func TestMain(m *testing.M) {

@@ -54,7 +54,7 @@ func TestDocsShowWhatCommandsDo(t *testing.T) {
 	}
 }
 
-// page is a page that is carried out in a folder and by a user of its own.
+// page carries out one page of the documentation, in its own folder and with its own home.
 type page struct {
 	*testing.T
 	root, dir, home string

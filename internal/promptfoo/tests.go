@@ -78,10 +78,11 @@ func (c *converter) readDefaults(s src) {
 	in.ok("as `defaults`")
 }
 
-// someThreshold reports whether a test may have a threshold: one in another file may.
+// someThreshold reports whether a test may have a threshold: one of a scenario or in another file may.
 func (c *converter) someThreshold() bool {
 	tests := c.top.get("tests")
-	return tests.IsScalar() || slices.ContainsFunc(tests.items(), func(t src) bool { return !t.IsMapping() || !t.get("threshold").IsZero() })
+	return !c.top.get("scenarios").IsZero() || tests.IsScalar() ||
+		slices.ContainsFunc(tests.items(), func(t src) bool { return !t.IsMapping() || !t.get("threshold").IsZero() })
 }
 
 func (c *converter) defaultOptions(s src) {

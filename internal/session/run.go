@@ -424,7 +424,7 @@ func (c *consumer) decideOnOutcome(r *eval.Result) {
 		return
 	}
 	if t := c.targetOf(r); t != nil && c.answeredNow(r) {
-		c.lenient[closing{t.Service, t.Model}] = 3 // in a row: a router may have nobody for what one request needs
+		c.lenient[closing{t.Service, t.Model}] = 3 // in a row: a router may lack a provider for what one request needs
 	}
 }
 
