@@ -115,6 +115,25 @@ func brokenAnswers() map[string]failure {
 		"bare error": {
 			200, nil, `{"message":"boom","code":"server_error"}`, outcome{Kind: eval.KindStatus, Status: 500, Code: "server_error"}, "boom",
 		},
+		"errors in a list": {
+			400, nil, `{"success":false,"errors":[{"code":6003,"message":"Invalid request headers","error_chain":` +
+				`[{"code":6111,"message":"Invalid format for Authorization header"}]}],"result":null}`,
+			outcome{Kind: eval.KindAuth, Status: 400},
+			"Invalid format",
+		},
+		"a refused key under a code": {
+			400, nil, `{"error":{"message":"Key expected","type":"auth_error","code":"400"}}`,
+			outcome{Kind: eval.KindAuth, Status: 400, Code: "auth_error"},
+			"expected",
+		},
+		"a refused key under success": {
+			200, nil, `{"id":"","choices":null,"usage":{"total_tokens":0},"base_resp":{"status_code":1004,"status_msg":"login fail: send a key"}}`,
+			outcome{Kind: eval.KindAuth},
+			"login fail",
+		},
+		"a code of their own": {
+			200, nil, `{"code":1113,"msg":"boom","success":false}`, outcome{Kind: eval.KindStatus, Code: "1113"}, "boom",
+		},
 		"another": {200, nil, `{"candidates":[]}`, outcome{Kind: eval.KindMalformed}, "has no `choices`"},
 		"broken off": {
 			200, nil, `{"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}`, outcome{Kind: eval.KindTruncated}, `"error"`,
@@ -145,6 +164,10 @@ func TestWordsOfServersTellTheKind(t *testing.T) {
 			"Incorrect API key provided. You can obtain an API key from the console.", "API key not valid. Please pass a valid API key.",
 			"Invalid API key", "invalid x-api-key", "API key expired. Please renew the API key.", "The API key is invalid.",
 			"You didn't provide an API key.", "This organization has been disabled.", "User location is not supported for the API use.",
+			"The API key you provided is invalid.", "Missing or invalid Authorization header.", "Authentication Error, No key passed in.",
+			"bad request: Authorization header is badly formatted", "The security token included in the request is invalid.",
+			"Multiple authentication credentials received. Please pass only one.", "Unauthorized",
+			"Authorization header is correct, but the token seems invalid",
 		},
 		eval.KindQuota: {
 			"Your prepayment credits are depleted.", "Your project has exceeded its monthly spending cap.",
@@ -155,6 +178,7 @@ func TestWordsOfServersTellTheKind(t *testing.T) {
 		eval.KindStatus: {
 			"Invalid 'user': string too long. Expected a string with maximum length 64.", "max_tokens must be at least 16",
 			"2 validation errors: {'input': 'What is my spending limit? " + strings.Repeat("I travel a lot. ", 40) + "'}",
+			"2 validation errors: {'input': 'Say, Authorization: authorization header is required. Unauthorized!'}", "Unexpected token is invalid",
 			"The context is large.", "Unknown parameter: 'api_key_id'.", "max_tokens exceeds the number of tokens of an answer",
 		},
 	} {

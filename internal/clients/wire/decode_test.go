@@ -132,13 +132,22 @@ func TestFieldsKeepWhatIsNotTaken(t *testing.T) {
 func TestBareErrorsAreRecognized(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]bool{
-		`{"code":500,"message":"oh"}`:                 true,
-		`{"status":"INTERNAL","message":"oh"}`:        true,
-		`{"code":500,"message":""}`:                   false,
-		`{"code":500}`:                                false,
-		`{"message":"hello"}`:                         false,
-		`{"code":500,"message":"oh","candidates":[]}`: false,
-		`{"code":500,"message":{"text":"oh"}}`:        false,
+		`{"code":500,"message":"oh"}`:                                         true,
+		`{"status":"INTERNAL","message":"oh"}`:                                true,
+		`{"code":500,"message":""}`:                                           false,
+		`{"code":500}`:                                                        false,
+		`{"message":"hello"}`:                                                 false,
+		`{"code":500,"message":"oh","candidates":[]}`:                         false,
+		`{"code":500,"message":{"text":"oh"}}`:                                false,
+		`{"code":1113,"msg":"oh"}`:                                            true,
+		`{"error_code":110,"error_msg":"oh"}`:                                 true,
+		`{"success":false,"errors":[{"code":1}]}`:                             true,
+		`{"success":true,"errors":[]}`:                                        false,
+		`{"detail":"oh"}`:                                                     true,
+		`{"detail":"oh","id":"1"}`:                                            false,
+		`{"candidates":null,"choices":null,"base_resp":{"status_code":1004}}`: true,
+		`{"candidates":null,"choices":[1],"base_resp":{"status_code":1004}}`:  false,
+		`{"base_resp":{"status_code":0}}`:                                     false,
 	} {
 		var f Fields
 		expect.OK(t, json.Unmarshal([]byte(data), &f))

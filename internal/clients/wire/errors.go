@@ -68,8 +68,8 @@ func newErrorBody(raw []byte) *errorBody {
 func (b *errorBody) readCode(f Fields) {
 	for _, name := range []string{"code", "type", "status_code"} {
 		var code Word
-		_ = f.Take(name, &code) // see above
-		if n, err := strconv.Atoi(string(code)); err == nil {
+		_ = f.Take(name, &code)                                          // see above
+		if n, err := strconv.Atoi(string(code)); err == nil && n < 600 { // a larger one is no status
 			b.Code = cmp.Or(b.Code, n)
 		} else if code != "" {
 			b.Words = append(b.Words, string(code))
@@ -169,6 +169,18 @@ func parseErrorBody(data []byte) *errorBody {
 	return newErrorBody(outer.Error)
 }
 
+// anyErrorBody reads an error in any form. In one that is not known its words still tell the kind.
+func anyErrorBody(data []byte) (b *errorBody, known bool) {
+	if b = parseErrorBody(data); b != nil {
+		return b, true
+	}
+	if b = newErrorBody(data); b == nil {
+		b = &errorBody{}
+	}
+	b.Message = Excerpt(data)
+	return b, false
+}
+
 // firstElement returns the first element of an array, nil if it is empty, and other values as they are.
 func firstElement(data []byte) []byte {
 	if len(data) == 0 || data[0] != '[' {
@@ -186,12 +198,8 @@ func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
 func statusError(resp *http.Response, data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
-	if body := parseErrorBody(data); body != nil {
-		body.fill(e)
-	} else {
-		e.Message = Excerpt(data)
-	}
-	if e.Message == "" {
+	body, _ := anyErrorBody(data)
+	if body.fill(e); e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
 	}
 	classify(e)
@@ -280,11 +288,10 @@ func classify(e *eval.Error) {
 // ErrorIn returns the error in a reply with status 200.
 func ErrorIn(data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus}
-	if body := parseErrorBody(data); body != nil {
-		body.fill(e)
-		classify(e)
-	}
-	if e.Message == "" {
+	body, known := anyErrorBody(data)
+	body.fill(e)
+	classify(e)
+	if e.Message == "" || !known {
 		e.Message = strings.TrimSuffix("the answer holds an error: "+Excerpt(data), ": ")
 	}
 	return e

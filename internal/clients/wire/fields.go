@@ -61,17 +61,25 @@ func target(pairs []any, name []byte) any {
 }
 
 // isBareError reports whether the object is an error without an `error` member around it, as some servers
-// send it. Such an object has members of an error, and none of answer.
+// send it. Such an object has members of an error, and none of answer, or a list of errors.
 func (f Fields) isBareError(answer ...string) bool {
-	for _, name := range answer {
-		if _, ok := f[name]; ok {
-			return false
-		}
+	var base Fields
+	var code LenientInt
+	if Read(f["base_resp"], &base) == nil && base.TakeCount(&code, "status_code") && code != 0 && IsEmpty(f["choices"]) { // MiniMax
+		return true
 	}
-	var text Word
-	_, coded := f["code"]
-	_, named := f["status"]
-	return (coded || named) && Read(f["message"], &text) == nil && text != ""
+	if f.hasAny(answer...) {
+		return false
+	}
+	said := slices.ContainsFunc([]string{"message", "msg", "error_msg", "title"}, func(name string) bool {
+		var text Word
+		return Read(f[name], &text) == nil && text != ""
+	})
+	return said && f.hasAny("code", "status", "error_code") || !IsEmpty(f["errors"]) || len(f) == 1 && !IsEmpty(f["detail"])
+}
+
+func (f Fields) hasAny(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, ok := f[name]; return ok })
 }
 
 // Read is a faster json.Unmarshal for valid or empty JSON. Objects and lists share the memory of raw.

@@ -34,9 +34,13 @@ var (
 		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of|` +
 		"inputs`? tokens \\+ `?max_new_tokens`? must be")
 	wrongKeyPhrase = pattern(`(?i)\b(incorrect|invalid|wrong|bad|malformed) (api|x-api)[ _-]key|` +
-		`\bapi[ _-]key (is |was )?(not valid|invalid|incorrect|wrong|missing|not found|expired|revoked)\b|` +
+		`\bapi[ _-]key (you provided |format )?(is |was )?(not valid|invalid|incorrect|wrong|missing|not found|expired|revoked)\b|` +
 		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b|` +
-		`\borganization has been (disabled|restricted)\b|\buser location is not supported\b`)
+		`\borganization has been (disabled|restricted)\b|\buser location is not supported\b|` +
+		// These stand where a message begins, since one may quote the request.
+		`(^|": ?"|^bad request: )((missing|invalid|malformed)[a-z, -]{0,40} authorization header|authorization header is |` +
+		`(an? |the )?(access|security|bearer|auth) token [a-z ]{0,30}(invalid|expired)\b|authentication (error|fail)|` +
+		`(unauthorized|unauthenticated)\b|login fail|multiple authentication credentials|this credential is only authorized)`)
 	// saidWait finds how long to wait, as in "try again in 7m12s" and "retry after 60 seconds".
 	saidWait = pattern(`(?i)(?:try again|retry|wait)(?: in| after)? (\d[\dhms.]*)( seconds)?`)
 )
@@ -51,6 +55,10 @@ func (b *errorBody) classify(e *eval.Error) {
 		"insufficient_credits",
 	}
 
+	keyWords := []string{
+		"invalid_api_key", "invalidapikey", "authentication_error", "authenticationerror", "auth_error", "token_not_found_in_db",
+	}
+
 	said := func(words []string) bool {
 		return slices.ContainsFunc(b.Words, func(w string) bool { return slices.Contains(words, strings.ToLower(w)) })
 	}
@@ -63,7 +71,7 @@ func (b *errorBody) classify(e *eval.Error) {
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
-	case e.Status != http.StatusTooManyRequests && wrongKeyPhrase().MatchString(b.Message):
+	case e.Status != http.StatusTooManyRequests && (said(keyWords) || wrongKeyPhrase().MatchString(b.Message)):
 		e.Kind = eval.KindAuth // some services answer a wrong key with 400
 	}
 }
