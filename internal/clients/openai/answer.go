@@ -218,8 +218,8 @@ func (a *assembly) Response() (*eval.Response, error) {
 // readUsage returns nil when the record has no plausible number.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	counted := f.TakeCount(&c.Input, "prompt_tokens")
-	known := f.TakeCount(&c.Output, "completion_tokens")
+	counted := f.TakeCount(&c.Input, "prompt_tokens", "input_tokens")
+	known := f.TakeCount(&c.Output, "completion_tokens", "output_tokens")
 	f.TakeCount(&c.Total, "total_tokens")
 	f.TakeDetails("prompt_tokens_details", "cached_tokens", &c.Cached, "cache_write_tokens", &c.Written)
 	f.TakeDetails("completion_tokens_details", "reasoning_tokens", &c.Reasoning)

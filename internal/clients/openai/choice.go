@@ -20,7 +20,7 @@ type choice struct {
 	refusal strings.Builder
 	thought string // the name of the member with thoughts
 	listed  bool   // content is a list of parts
-	deltas  bool   // some text came in a delta
+	deltas  bool   // a delta said something
 	last    chunk  // the last one with an id
 	spoke   int    // the number of the last chunk with text
 	before  int    // the length of the text with that chunk
@@ -81,6 +81,7 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	delete(f, "message")
 	delete(f, "delta")
 	c.keep(&c.rest, f)
+	c.forget(name, said)
 	calls := !wire.IsEmpty(said["tool_calls"]) || isGiven(said["function_call"])
 	if text, err = c.say(said); err != nil {
 		return text, err
@@ -88,8 +89,26 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	if text && c.deltas && name == "message" {
 		return text, wire.SecondReply()
 	}
-	c.deltas = c.deltas || text && name == "delta"
+	c.deltas = c.deltas || name == "delta" && (text || calls || c.thought != "")
 	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
+}
+
+// forget removes from a message what the deltas before it said, since some servers end a stream with all of the answer.
+func (c *choice) forget(name string, said wire.Fields) {
+	if !c.deltas || name != "message" {
+		return
+	}
+	var text string
+	if wire.Read(said["content"], &text) == nil && text == c.pieces.Text() {
+		delete(said, "content")
+	}
+	if c.thought != "" {
+		delete(said, c.thought)
+	}
+	if len(c.calls) > 0 {
+		delete(said, "tool_calls")
+		delete(said, "function_call")
+	}
 }
 
 // follow finds a second reply by the chunk of a piece. Another id is a sign only after chunks that share one, or if the
@@ -119,19 +138,20 @@ func (c *choice) memberOf(f wire.Fields) string {
 	switch {
 	case !whole && len(delta) > 0 && string(delta) != "null":
 		return "delta"
-	case isGiven(delta) && !isGiven(f["message"]):
+	case isGiven(delta) && !isGiven(f["message"], "role"):
 		return "delta"
 	}
 	return "message"
 }
 
-// isGiven reports whether an object has a member with a value, since some servers send objects of nulls and empty texts.
-func isGiven(raw json.RawMessage) bool {
+// isGiven reports whether an object has a member with a value, since some servers send objects of nulls and empty texts. Members named but
+// do not count.
+func isGiven(raw json.RawMessage, but ...string) bool {
 	if wire.IsEmpty(raw) || raw[0] != '{' {
 		return !wire.IsEmpty(raw)
 	}
-	for _, value := range wirejson.Members(raw) {
-		if !wire.IsEmpty(value) {
+	for name, value := range wirejson.Members(raw) {
+		if !wire.IsEmpty(value) && !slices.Contains(but, string(name)) {
 			return true
 		}
 	}
@@ -197,17 +217,19 @@ func (c *choice) more(said string, to *growing, now chunk) (text bool, err error
 
 // hear reads a spoken answer, or a piece of one.
 func (c *choice) hear(m wire.Fields) (text bool, err error) {
-	if m["audio"] == nil {
+	var f wire.Fields
+	if wire.Read(m["audio"], &f) != nil { // no audio, or in a form that is kept as it is
 		return false, nil
 	}
-	var f wire.Fields
 	var data, said string
 	if err := cmp.Or(m.Take("audio", &f), f.Take("data", &data), f.Take("transcript", &said)); err != nil {
 		return false, err
 	}
+	if c.audio.transcript.Len() == len(c.pieces.Text()) { // else the content is a text, and the transcript the same
+		c.pieces.AddText(said)
+	}
 	c.audio.data.WriteString(data)
 	c.audio.transcript.WriteString(said)
-	c.pieces.AddText(said)
 	c.pieces.Grow(len(data))
 	for name, raw := range f {
 		c.audio.rest.Member(name).Set(raw)
@@ -286,6 +308,10 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 func partsOf(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var parts []json.RawMessage
 	if wire.Read(raw, &parts) != nil {
+		var kind struct{ Type string }
+		if wire.Read(raw, &kind) != nil || !slices.Contains([]string{"text", "output_text", "refusal", "thinking"}, kind.Type) {
+			return nil, false
+		}
 		parts = []json.RawMessage{raw}
 	}
 	for _, one := range parts {
@@ -310,6 +336,7 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 		Text     *string         `json:"text"`
 		Refusal  string          `json:"refusal"`
 		Thinking json.RawMessage `json:"thinking"`
+		Summary  json.RawMessage `json:"summary"`
 	}
 	var plain string
 	switch {
@@ -320,6 +347,10 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	case p.Thinking != nil:
 		c.pieces.AddThought(thoughts(p.Thinking))
+	case p.Type == "reasoning" && p.Text != nil:
+		c.pieces.AddThought(*p.Text)
+	case p.Type == "reasoning" && p.Summary != nil:
+		c.pieces.AddThought(thoughts(p.Summary))
 	case p.Type == "refusal":
 		c.refusal.WriteString(p.Refusal)
 	case p.Text != nil:
@@ -353,8 +384,8 @@ func thoughts(raw json.RawMessage) string {
 // takeCalls adds calls or parts of them, and the older single function_call.
 func (c *choice) takeCalls(m wire.Fields) error {
 	c.grew = nil
+	var all []wire.Fields
 	if m["tool_calls"] != nil {
-		var all []wire.Fields
 		if err := m.Take("tool_calls", &all); err != nil {
 			return err
 		}
@@ -366,7 +397,7 @@ func (c *choice) takeCalls(m wire.Fields) error {
 	}
 	old := m["function_call"]
 	delete(m, "function_call")
-	if !isGiven(old) {
+	if !isGiven(old) || len(all) > 0 { // some servers send the same call under both names
 		return nil
 	}
 	index := 0

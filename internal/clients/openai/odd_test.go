@@ -87,10 +87,45 @@ func oddAnswers() map[string]oddAnswer {
 			`{"choices":[{"delta":{"content":"","role":"assistant"},"message":{"content":"a","role":"assistant"},"finish_reason":"stop"}]}`,
 			candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
 		},
+		"a delta next to an empty message": {
+			`{"choices":[{"delta":{"content":"a"},"message":{"content":"","role":"assistant"},"finish_reason":"stop"}]}`,
+			candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
+		},
+		"a stream that ends with all of the answer": { // as MiniMax
+			`data: {"choices":[{"delta":{"reasoning":"so"}}]}` + "\n\n" +
+				`data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"b"}}]}` + "\n\n" +
+				`data: {"choices":[{"message":{"content":"ab","reasoning":"so"},"finish_reason":"stop"}]}` + "\n\n",
+			candidate{Text: "ab", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
+				eval.ReasoningPiece{Reasoning: "so"}, eval.TextPiece{Text: "ab"},
+			}},
+		},
+		"a stream of calls that ends with all of them": {
+			delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":1.0}"}}`) +
+				delta(`{"index":1,"id":"2","function":{"name":"g","arguments":"{\"b\":2}"}}`) +
+				`data: {"choices":[{"message":{"content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"a\":1.0}"}},` +
+				`{"id":"2","function":{"name":"g","arguments":"{\"b\":2}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
+			done,
+		},
+		"a call under both names": { // as llama-cpp-python
+			`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"},` +
+				`"tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+			candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: calls(call("1", "f", "{}"))},
+		},
 		"a delta alone": {`{"choices":[{"message":null,"delta":{"content":"a"}}]}`, candidate{Text: "a"}},
 		"an object as content": { // as Cloudflare, of a model that had to write JSON
 			`{"choices":[{"message":{"content":{"a": [1.0, "b"]}},"finish_reason":"stop"}]}`,
 			candidate{Text: `{"a":[1.0,"b"]}`, Reason: "STOP", Vendor: "stop"},
+		},
+		"an object with a type as content": {
+			`{"choices":[{"message":{"content":{"type":"city","name":"a"}}}]}`, candidate{Text: `{"type":"city","name":"a"}`},
+		},
+		"an object with a text as content": {
+			`{"choices":[{"message":{"content":{"text":"a","at":1}}}]}`, candidate{Text: `{"text":"a","at":1}`},
+		},
+		"thoughts in parts": { // as Databricks, and others
+			`{"choices":[{"message":{"content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"so"}]},` +
+				`{"type":"reasoning","text":" on"},{"type":"text","text":"a"}]}}]}`,
+			candidate{Text: "a", Parts: []eval.Piece{eval.ReasoningPiece{Reasoning: "so on"}, eval.TextPiece{Text: "a"}}},
 		},
 		"a list as content":   {`{"choices":[{"message":{"content":[{"a":1},2]}}]}`, candidate{Text: `[{"a":1},2]`}},
 		"one part as content": {`{"choices":[{"message":{"content":{"type":"text","text":"a"}}}]}`, candidate{Text: "a"}},
@@ -108,6 +143,10 @@ func oddAnswers() map[string]oddAnswer {
 			`{"choices":[{"message":{"content":null,"audio":{"id":"a","data":"AAAA","transcript":"Hi"}},"finish_reason":"stop"}]}`,
 			spoken,
 		},
+		"speech and the same text": {
+			`{"choices":[{"message":{"content":"Hi","audio":{"id":"a","data":"AAAA","transcript":"Hi"}},"finish_reason":"stop"}]}`, spoken,
+		},
+		"speech in another form": {`{"choices":[{"message":{"content":"Hi","audio":"AAAA"}}]}`, candidate{Text: "Hi"}},
 		"speech in pieces": {
 			`data: {"choices":[{"index":0,"delta":{"audio":{"id":"a","transcript":"H"}}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"audio":{"data":"AA","transcript":"i"}}}]}` + "\n\n" +
@@ -264,6 +303,9 @@ func TestAPromptThatIsNotCountedHasTheRestOfTheTotal(t *testing.T) {
 		r, err = ParseResponses([]byte(`{"object":"response","status":"completed","output":[],"usage":` + usage + `}`))
 		expect.OK(t, err)
 		expect.Same(t, "input tokens with "+prompt, r.Usage.PromptTokens, 6)
+		r, err = ParseResponse([]byte(`{"choices":[{"message":{"content":"x"}}],"usage":` + usage + `}`)) // as some gateways have it
+		expect.OK(t, err)
+		expect.Same(t, "chat with "+prompt, []int{r.Usage.PromptTokens, r.Usage.OutputTokens}, []int{6, 1})
 	}
 }
 
