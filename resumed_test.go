@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// counted counts the answers that an executor is sent for.
 type counted struct {
 	eval.Executor
 	calls atomic.Int64

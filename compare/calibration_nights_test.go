@@ -107,7 +107,6 @@ func (w nightsWorld) lossOn(night int) bool {
 	return first || w.again > 0 && night >= w.again
 }
 
-// series draws the nights.
 func (w nightsWorld) series(rng *rand.Rand, nights int) DriftSeries {
 	before, after := w.rates(rng)
 	repeats := max(1, w.repeats)

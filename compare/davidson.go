@@ -206,7 +206,6 @@ const drawnHalf = 3 * priorHalf
 // mostParts is the most parts of the units for the jackknife.
 const mostParts = 400
 
-// bootstrap holds the preferences in resamples of the units.
 type bootstrap struct {
 	center  []float64   // angles of the preferences over the others
 	drawn   [][]float64 // angles by draw

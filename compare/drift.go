@@ -123,7 +123,6 @@ func (s DriftSeries) bar() float64 {
 	return float64(runs) / rate * float64(max(1, s.Watched))
 }
 
-// weights are those of the cases.
 func (s DriftSeries) weights() []float64 {
 	if s.Weights == nil && len(s.Results) > 0 {
 		return slices.Repeat([]float64{1}, len(s.Results[0]))

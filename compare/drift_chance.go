@@ -153,7 +153,6 @@ func (m *nightsModel) loss(rng *rand.Rand) []float64 {
 	return lost
 }
 
-// night draws the results of a night.
 func (m *nightsModel) night(rng *rand.Rand, lost []float64) []float64 {
 	results := make([]float64, len(lost))
 	for i, own := range m.own {

@@ -127,7 +127,6 @@ func (k *ranker) evidence(i, j int) []evidence {
 	return out
 }
 
-// reverse exchanges the arms.
 func (e *evidence) reverse() {
 	for _, x := range [][]float64{e.d, e.sums} {
 		for i := range x {

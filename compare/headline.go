@@ -157,7 +157,6 @@ var said = map[State]string{
 	NoMargin: "no verdict", NotCompared: "not compared",
 }
 
-// inSentence is a verdict inside a sentence.
 func inSentence(v eval.Verdict) string { return cmp.Or(said[State(v)], "without a verdict") }
 
 // sides are the names of both sides of an arm's comparison in a sentence.
@@ -193,7 +192,6 @@ func (c *Compared) called() string {
 	return "the baseline"
 }
 
-// finding says what happened on an arm.
 func (s sides) finding(a *ArmComparison) Finding {
 	m := a.decisive()
 	switch {
@@ -307,7 +305,6 @@ func (w *wording) next(state State) string {
 	return ""
 }
 
-// compared says which side is worse, or better.
 func (w *wording) compared(worse bool) string {
 	if w.Name == eval.MetricPreference {
 		if worse {
@@ -492,7 +489,6 @@ func (*wording) step(ratio float64) string {
 	return signed(ratio-1, func(x float64) string { return short(100 * math.Abs(x)) }) + " %"
 }
 
-// unknown says why there is no decision.
 func (w *wording) unknown() string {
 	cases := diag.Count(w.counted(), "case")
 	if w.grouped() {

@@ -34,7 +34,6 @@ func scoredBy(n, worse int, step float64) (base, head *Side) {
 	return base, head
 }
 
-// slower multiplies the latency of head.
 func slower(n int, times float64) (base, head *Side) {
 	base, head = flipped(n, 0, 0)
 	updateAll(base, func(i int, c *CaseTotals) { c.LatencyMs = eval.Sum{Total: 100 + float64(i%7), N: 1} })
@@ -77,7 +76,6 @@ func prefers(n, wins, losses int) (base, head *Side) {
 	return base, head
 }
 
-// blocks blocks the first cases in head.
 func blocks(n, worse int) (base, head *Side) {
 	base, head = flipped(n, 0, 0)
 	updateAll(head, func(i int, c *CaseTotals) {

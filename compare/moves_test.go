@@ -68,7 +68,6 @@ func (p path) worsen(rng *rand.Rand) bool {
 	return false
 }
 
-// repeated has every answer of a path k times.
 func (p path) repeated(k int) path {
 	out := path{slices.Clone(p.base), slices.Clone(p.head)}
 	for _, side := range [][]CaseTotals{out.base, out.head} {

@@ -233,7 +233,6 @@ func (t *means) regressing(loss, margin, alpha float64) (n int, chance float64) 
 
 func (t *means) flips() float64 { return t.up.pairs().Discordance() }
 
-// largest is the largest size of a difference.
 func (t *means) largest() float64 { return max(slices.Max(t.d), -slices.Min(t.d)) }
 
 // again is the probability that n units which differ as these do, in either direction, are not worse within margin.

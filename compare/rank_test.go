@@ -25,7 +25,6 @@ type drawing struct {
 	noisy   bool // scores that hardly differ where an arm passes, and are 0 where it fails
 }
 
-// clusterOf is the cluster of a case, and whether the case is its first.
 func (d drawing) clusterOf(i int) (cluster int, first bool) {
 	if !d.uneven {
 		return i / d.cluster, i%d.cluster == 0

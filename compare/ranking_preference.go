@@ -158,7 +158,6 @@ func (p *PreferenceRanking) Refuse(why string) {
 	}
 }
 
-// connectedBy names two groups.
 func connectedBy(groups [][]int, arms []string) string {
 	name := func(g []int) string {
 		if len(g) == 1 {
@@ -201,7 +200,6 @@ func (t *comparisonTally) ranked(names []string, group int, o PreferenceOptions)
 	return out
 }
 
-// pairResults are the results of a pair of arms, i before j.
 type pairResults struct {
 	i, j    int
 	w, l, t float64
@@ -217,7 +215,6 @@ type comparisonTally struct {
 	units   [][]share // by unit number
 }
 
-// share is the contribution of a unit to a pair.
 type share struct {
 	pair int
 	pairResults

@@ -52,7 +52,6 @@ func everyIndex(n int) []int {
 	return out
 }
 
-// ruledOut are the arms that a stage rules out.
 func (k *ranker) ruledOut(left []int) (out []int) {
 	each := level(len(left), k.Alpha)
 	limit := k.limit(left)

@@ -25,7 +25,6 @@ type repeatPairs struct {
 	base, head        eval.Sum // of the cases' means, over pairs with both values
 }
 
-// repeatPairsOf pairs the repeats of all cases that have the metric on some side.
 func (m *measure) repeatPairsOf(metric string, base, head *Side) *repeatPairs {
 	ofBase, ofHead := repeatValue(metric, base), repeatValue(metric, head)
 	var counted []pair

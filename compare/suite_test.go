@@ -36,7 +36,6 @@ func sidesOfPairs(name string, pairs [][2]int) (base, head *CaseTotals) {
 	return side(0), side(1)
 }
 
-// comparedRepeats compares cases of the suite itself.
 func comparedRepeats(margin float64, cases ...[][2]int) *MetricComparison {
 	base, head := &Side{Run: "a", Arm: "x"}, &Side{Run: "b", Arm: "x"}
 	for i, pairs := range cases {

@@ -229,7 +229,6 @@ func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 	return u
 }
 
-// units are the units of a metric, for tests of differences.
 func (m *measure) units(metric string, base, head *Side) units {
 	ofBase, ofHead := m.values(metric, base, head)
 	return m.unitsOf(ofBase, ofHead, differences)

@@ -130,7 +130,6 @@ func words(text string) (out []string) {
 // endings are those of other forms of a word, longest first.
 var endings = []string{"ications", "ication", "ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "y", "e"}
 
-// stem is a word without its ending.
 func stem(word string) string {
 	for _, ending := range endings {
 		if s, ok := strings.CutSuffix(word, ending); ok && len(s) > 2 {

@@ -245,7 +245,6 @@ const (
 	Tainted Integrity = "tainted" // it gave away that it had looked for them
 )
 
-// worse is the worse one of two.
 func (i Integrity) worse(o Integrity) Integrity {
 	for _, one := range []Integrity{Tainted, Open, Clean} {
 		if i == one || o == one {

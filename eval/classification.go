@@ -348,7 +348,6 @@ func (m *Matrix) Report() Report {
 	return out
 }
 
-// class computes the metrics of one class.
 func (g *Margins) class(i int, name string) Class {
 	out := Class{
 		Class: name, Support: g.Support[i], Answered: g.Answered[i],

@@ -413,7 +413,6 @@ func (o *GateOptions) NoBaseline() bool {
 	return none
 }
 
-// writtenBaseline is a BaselineOption in run files.
 type writtenBaseline struct {
 	Name string `json:"baseline,omitempty"`
 	None bool   `json:"noBaseline,omitempty"`

@@ -68,7 +68,6 @@ func (RawPart) File() *Image { return nil }
 // File is nil: a result is a text.
 func (ResultPart) File() *Image { return nil }
 
-// partList has the parts of a turn, in order.
 type partList []Part
 
 // UnmarshalJSON reads parts from a run file. The member of a part says which kind it is. The list has this
@@ -171,7 +170,6 @@ func (c *Candidate) EndsInCall() bool {
 	return false
 }
 
-// pieceList has the pieces of an answer, in order.
 type pieceList []Piece
 
 // UnmarshalJSON reads pieces as that of partList reads parts.

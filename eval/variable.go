@@ -147,7 +147,6 @@ func Texts(v Value) string { return string(AppendTexts(nil, v)) }
 // AppendTexts appends what Texts gives.
 func AppendTexts(dst []byte, v Value) []byte { return spelling{texts: true}.append(dst, v) }
 
-// spelling is how values are written.
 type spelling struct{ texts bool }
 
 // append writes JSON as encoding/json does, without escapes for HTML. It is called for a hundred thousand cases, for

@@ -78,7 +78,6 @@ func run(t *testing.T, env []string, args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// fixtureRun is a run of the fixture's tests, and what it does.
 type fixtureRun struct {
 	args   string
 	status int

@@ -32,7 +32,6 @@ type suiteTest struct {
 	whole bool     // nothing was left out by -run or -skip
 }
 
-// cell is a case on an arm with its repeats.
 type cell struct {
 	subtest
 	place, repeats int // of its first trial in the plan, and how many there are

@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// causesOf are the causes of the error and of the score of a trial, as Accounts have them.
 func causesOf(t *testing.T, e *eval.Error, grade eval.Grade) (ofError, ofScore eval.Cause) {
 	t.Helper()
 	r := answered("a", "t/p", eval.Err, 1)

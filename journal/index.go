@@ -46,7 +46,6 @@ type entry struct {
 
 func newIndex() index { return index{finding: &sync.Mutex{}} }
 
-// place is where the line of the trial is.
 func (e *entry) place() Place { return Place{e.offset, e.length} }
 
 type shape struct{ suite, arm, outcome, errorKind string }
@@ -93,7 +92,6 @@ var hexDigits = [256]uint8{
 	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10, 'a': 11, 'b': 12, 'c': 13, 'd': 14, 'e': 15, 'f': 16,
 }
 
-// hexID reads the id of a trial as evalrun writes it.
 func hexID(s string) (id trialID, ok bool) {
 	if len(s) != 16 {
 		return 0, false
@@ -108,7 +106,6 @@ func hexID(s string) (id trialID, ok bool) {
 	return id, true
 }
 
-// idOf is the id of a trial as its line has it.
 func (x *index) idOf(e *entry) string {
 	if s, ok := x.odd[e.id]; ok {
 		return s

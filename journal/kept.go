@@ -167,7 +167,6 @@ func (r *factsReader) fill(f *Facts, kind *factsKind) error {
 	return nil
 }
 
-// lists decodes the lists of a kind.
 func (r *factsReader) lists(kind *factsKind) error {
 	if r.kind.tags != kind.tags {
 		r.tags = nil

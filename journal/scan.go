@@ -98,7 +98,6 @@ type scannedReply struct {
 	scannedJudgement
 }
 
-// scan reads a line.
 func (r *scannedTrial) scan(data []byte) error {
 	scores := r.Scores[:cap(r.Scores)]
 	clear(scores)
@@ -198,7 +197,6 @@ func (r *scannedTrial) class() (p eval.Pair) {
 	return p
 }
 
-// judging counts the requests to judges.
 func (r *scannedTrial) judging() (all JudgeRequests) {
 	for i := range r.Judgements {
 		j := &r.Judgements[i]

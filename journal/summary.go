@@ -260,7 +260,6 @@ func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
 	return out
 }
 
-// summaryTally adds up trials that come case by case.
 type summaryTally struct {
 	byArm                       map[string]*armTally
 	gated                       eval.Counts

@@ -23,7 +23,6 @@ const (
 // mostArgs bounds the arguments of a call that are shown, in bytes.
 const mostArgs = 2000
 
-// tested names what a trial tests.
 func tested(model string, t *eval.RunTarget) string {
 	if t != nil && t.App != "" {
 		return "application " + t.App

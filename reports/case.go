@@ -40,7 +40,6 @@ func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, er
 	return found, nil
 }
 
-// caseReport writes one trial with its full texts.
 type caseReport struct {
 	screen
 	indent string // for texts and facts

@@ -98,7 +98,6 @@ func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
 	return c
 }
 
-// tallied is the count of an outcome.
 func tallied(c eval.Counts, o eval.Outcome) int {
 	return map[eval.Outcome]int{eval.Pass: c.Pass, eval.Fail: c.Fail, eval.Err: c.Error, eval.Skip: c.Skip}[o]
 }

@@ -73,7 +73,6 @@ func wholeNumber(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 func three(x float64) string { return fmt.Sprintf("%.3f", x) }
 
-// takenTable shows what a trial of each arm costs.
 type takenTable struct {
 	currency string // of the costs of arms; "" shows tokens instead
 }

@@ -127,7 +127,6 @@ func (t *screen) armComparison(a *compare.ArmComparison, several bool) {
 	t.safety(a.Safety)
 }
 
-// armVerdict names what is compared, with the verdict.
 func (t *screen) armVerdict(a *compare.ArmComparison) {
 	name := a.HeadArm
 	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
@@ -171,7 +170,6 @@ func (t *screen) metricTable(metrics []compare.MetricComparison) {
 	}
 }
 
-// levelsOf lists the levels of the intervals, each with its metrics.
 func levelsOf(metrics []compare.MetricComparison) (out []string) {
 	var order []string
 	names := map[string][]string{}
@@ -297,7 +295,6 @@ func isChange(line string) bool {
 	return !heading && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-"))
 }
 
-// toneOf is the tone of what a comparison found.
 func toneOf(s compare.State) text.Tone {
 	return cmp.Or(map[compare.State]text.Tone{
 		compare.State(eval.Improved): text.Good, compare.State(eval.NotWorse): text.Good, compare.State(eval.Regressed): text.Bad,

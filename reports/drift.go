@@ -20,7 +20,6 @@ func Drift(w io.Writer, all []journal.Drift, o Options) error {
 	return t.writeTo(w)
 }
 
-// nights says what the nights of an arm say.
 func (t *screen) nights(f *journal.Drift) {
 	t.folded("", driftTitle(f), 1)
 	for i, line := range overview.DriftLines(f, t.o.Verbose) {

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// explained is a trial whose answer has that text.
 func explained(outcome eval.Outcome, repeat int, text string) *eval.Result {
 	r := &eval.Result{Trial: eval.Trial{Case: "c", Arm: "t/p", Repeat: repeat, At: "s.yaml:9:5"}, Ending: testrun.Ending(outcome)}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}

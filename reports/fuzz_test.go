@@ -90,7 +90,6 @@ func reach(r *eval.Response, a, b string) {
 	}
 }
 
-// literal is a text as JSON.
 func literal(s string) json.RawMessage {
 	data, err := json.Marshal(s)
 	if err != nil { // texts always encode

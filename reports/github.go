@@ -58,7 +58,6 @@ func writeGitHub(w io.Writer, d *journal.Document, _ Options) error {
 	return writeLines(w, lines)
 }
 
-// writeLines writes workflow commands, one a line.
 func writeLines(w io.Writer, lines []string) error {
 	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
 	return err
@@ -119,7 +118,6 @@ func (g *github) gate() {
 	}
 }
 
-// rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
 	if g.d.Partial() && g.d.Gate().Exit != eval.CodeOK {
 		broken = append(broken, "not every trial of the plan was judged")
@@ -149,7 +147,6 @@ func (g *github) cases() error {
 	return g.casesOf(eval.Err, "")
 }
 
-// casesOf annotates the cases with an outcome and a standing.
 func (g *github) casesOf(wanted eval.Outcome, standing overview.Standing) error {
 	for row := range g.d.Rows() {
 		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row) != standing {
@@ -232,7 +229,6 @@ func failedWords(s overview.Standing) string {
 	return "failed"
 }
 
-// first is the first trial of a cell with the given outcome.
 func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, error) {
 	for r, err := range g.d.Read(cell) {
 		if err != nil || r.Outcome() == outcome {
@@ -278,7 +274,6 @@ func command(level, title, at, message string) string {
 // data escapes a line of a command's message.
 func data(s string) string { return strings.ReplaceAll(diag.CleanLine(s), "%", "%25") }
 
-// property escapes a property of a command.
 func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
 }

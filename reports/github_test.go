@@ -30,7 +30,6 @@ func annotationsOf(t *testing.T, d *journal.Document) []string {
 	return lines
 }
 
-// levelOf is the level of an annotation, which it checks.
 func levelOf(t *testing.T, line string) string {
 	t.Helper()
 	level, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")

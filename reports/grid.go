@@ -138,7 +138,6 @@ func gridWidths(columns []gridColumn, rows [][]string) []int {
 	return out
 }
 
-// total is the width of a table.
 func total(widths []int) (n int) {
 	for _, w := range widths {
 		n += w + 2

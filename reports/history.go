@@ -83,7 +83,6 @@ func (h *historyTable) notes(more int) {
 	}
 }
 
-// nameOf is the name of a run on the command line.
 func (h *historyTable) nameOf(run *history.RunRecord) string {
 	if filepath.Base(run.Dir) == run.ID {
 		return run.ID
@@ -150,7 +149,6 @@ func suitesOf(run *history.RunRecord) string {
 	return diag.CleanLine(strings.Join(names, ", "))
 }
 
-// noteOf says what is special about a run.
 func noteOf(run *history.RunRecord) string {
 	notes := (&eval.Run{Name: run.Name, Branch: run.Branch, Labels: run.Labels}).Marks()
 	if run.Emulator {
@@ -177,14 +175,12 @@ func noteOf(run *history.RunRecord) string {
 	return diag.CleanLine(strings.Join(notes, ", "))
 }
 
-// trendGroup has the trends of one arm, or of one case on an arm.
 type trendGroup struct {
 	title  string
 	single bool // it is one case
 	trends []*history.ArmTrend
 }
 
-// trendGroups groups trends by arm, or by case and arm.
 func trendGroups(trends []history.ArmTrend) []trendGroup {
 	var out []trendGroup
 	for i := range trends {
@@ -265,7 +261,6 @@ func (h *historyTable) points(c *history.ArmTrend) {
 	h.grid(columns, rows)
 }
 
-// trendValue formats a value in the unit of its metric.
 func trendValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
@@ -302,7 +297,6 @@ func scaleOf(c *history.ArmTrend) string {
 	return lo + " to " + hi
 }
 
-// endsOf are the least and the greatest of the values.
 func endsOf(points []history.Point) (least, greatest float64) {
 	least, greatest = points[0].Value, points[0].Value
 	for i := range points {
@@ -311,7 +305,6 @@ func endsOf(points []history.Point) (least, greatest float64) {
 	return least, greatest
 }
 
-// blocks are the levels of a sparkline.
 var blocks = []rune("▁▂▃▄▅▆▇█")
 
 // sparkline draws a trend between its minimum and maximum in at most room characters. It averages neighbours when

@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/journal/history"
 )
 
-// historyDrawn is the history as it is drawn in a width.
 func historyDrawn(h *history.Excerpt, width int) string {
 	var b bytes.Buffer
 	if err := History(&b, h, Options{Width: width}); err != nil { // it goes into a buffer

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// judging is what the JSON report says of judges.
 type judging struct {
 	Calls     int
 	Tokens    struct{ Total int }

@@ -191,7 +191,6 @@ func (j *junit) cases(suite, arm string) error {
 	return nil
 }
 
-// cellsOn yields the cases of a suite on an arm.
 func cellsOn(d *journal.Document, suite, arm string) iter.Seq[journal.Row] {
 	return func(yield func(journal.Row) bool) {
 		for row := range d.Rows() {

@@ -339,7 +339,6 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 	return details(summary+": "+htmlCode(reason), fenced("", body.String())), nil
 }
 
-// closing says what was left out.
 func (m *markdown) closing() {
 	if len(m.left) > 0 {
 		m.out.WriteString("Left out: " + strings.Join(m.left, ", ") + ". The other reports of the run have them.\n")
@@ -375,12 +374,10 @@ func codeOf(s string, most int) string {
 // cellCode is code in a table, where a bar ends the cell even inside code.
 func cellCode(s string) string { return code(strings.ReplaceAll(s, "|", "¦")) }
 
-// htmlCode is code in HTML.
 func htmlCode(s string) string {
 	return "<code>" + html.EscapeString(inline(s, maxMdInline)) + "</code>"
 }
 
-// someCode lists the first names as code.
 func someCode(names []string) string {
 	var out []string
 	for i, name := range names {

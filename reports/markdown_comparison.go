@@ -96,7 +96,6 @@ func (m *markdown) worse(c *compare.Comparison) error {
 	return nil
 }
 
-// fits reports whether a cell has the whole of an answer.
 func fits(answer string) bool { return inline(answer, maxMdInline) == answer }
 
 // maxWorse is the most cases in the table of what got worse.
@@ -128,7 +127,6 @@ func (m *markdown) comparison(c *compare.Comparison) error {
 	return m.flips(c)
 }
 
-// metrics writes the table of compared metrics.
 func (m *markdown) metrics(c *compare.Comparison) {
 	shown, left := 0, 0
 	table := m.add("| arm | metric | n | base | head | difference | interval | margin | verdict |\n" +
@@ -241,7 +239,6 @@ func (m *markdown) flips(c *compare.Comparison) error {
 	return nil
 }
 
-// armCase names a case on an arm.
 type armCase struct{ suite, arm, name string }
 
 // reason is why a case that passed before now fails, "" when the run does not say.
@@ -277,7 +274,6 @@ func flipBody(f *compare.Flip) string {
 	return fenced("diff", strings.Join(answerDiff(f.BaseAnswer, f.HeadAnswer), "\n"))
 }
 
-// ranking writes the arms in their order.
 func (m *markdown) ranking(r *compare.Ranking) {
 	title := "### Ranked by " + code(r.Metric)
 	if len(m.d.Summary.Suites) > 1 {
@@ -312,7 +308,6 @@ func (m *markdown) ranking(r *compare.Ranking) {
 	m.missing(left, "arm")
 }
 
-// classifications adds the classification of each arm.
 func (m *markdown) classifications() {
 	left := 0
 	for _, c := range classifiedArms(m.d) {

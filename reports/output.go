@@ -214,7 +214,6 @@ func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Opt
 	return written, errors.Join(failed...)
 }
 
-// onStandardOutput adds a guard for formats that need one.
 func onStandardOutput(f *Format, stdout io.Writer) io.Writer {
 	if f.Guard {
 		return &unmarked{w: &guard{w: stdout, atStart: true}}

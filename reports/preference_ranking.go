@@ -208,7 +208,6 @@ func overCases(interval *[2]float64, level float64) string {
 	return fmt.Sprintf(", %.0f %% interval over cases %.1f to %.1f", 100*level, 100*interval[0], 100*interval[1])
 }
 
-// preferenceJudge shows the judge and the cost of its preferences.
 func (t *screen) preferenceJudge(name string, j *compare.PreferenceJudge, calls *compare.PreferenceCalls) {
 	t.out.WriteString("\n")
 	t.wrapped(

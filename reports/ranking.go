@@ -29,7 +29,6 @@ func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
 	return t.writeTo(w)
 }
 
-// rankings shows rankings of the run.
 func (t *screen) rankings(all []compare.Ranking) {
 	for i := range all {
 		if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
@@ -74,7 +73,6 @@ func (t *screen) ranking(r *compare.Ranking) {
 // atMetric is the column of the metric by which arms are ranked.
 const atMetric = 3
 
-// passRate is the pass rate of an arm with its interval.
 func (t *screen) passRate(suite, arm string) string {
 	for s, a := range t.d.Summary.Arms {
 		if rate, ok := a.PassRate(); ok && s.Name == suite && a.Name == arm {

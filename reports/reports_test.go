@@ -21,7 +21,6 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// completed is how runs end.
 var completed = &eval.End{Reason: eval.EndCompleted}
 
 func written(t testing.TB, format string, d *journal.Document, o reports.Options) string {
@@ -80,7 +79,6 @@ func TestTerminalIsSafe(t *testing.T) {
 	}
 }
 
-// colors are the codes that reports write.
 var colors = regexp.MustCompile("\x1b\\[(0|1|2|31|32|35|36)m")
 
 type junitFile struct {
@@ -121,7 +119,6 @@ func (f *junitFile) counts() (stated, counted journal.CaseCounts) {
 	return stated, counted
 }
 
-// parsed is what a JUnit file holds.
 func parsed(t *testing.T, file string) *junitFile {
 	t.Helper()
 	var f junitFile

@@ -35,7 +35,6 @@ func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	}
 }
 
-// configuration writes the other settings of a request to a model.
 func (c *caseReport) configuration(r *eval.Request) {
 	if r.GenerationConfig != nil {
 		c.object("generationConfig", r.GenerationConfig)
@@ -113,7 +112,6 @@ func (c *caseReport) declaration(t *eval.Declaration) {
 	c.block("tool", text)
 }
 
-// application writes what an application was sent.
 func (c *caseReport) application(r *eval.Rendered) {
 	switch p := r.Payload.(type) {
 	case *eval.HTTP:

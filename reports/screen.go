@@ -154,7 +154,6 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 	return rows, left
 }
 
-// places are the positions of a list, from the top.
 func places() (out []listRank) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
 		for rank := range overview.Standings() {

@@ -19,7 +19,6 @@ import (
 // minCell is the least width of an arm's column.
 const minCell = 7
 
-// table writes a run for people.
 type table struct {
 	screen
 	show string // the case that the reader wants to see first, "" when all passed
@@ -169,7 +168,6 @@ func (t *table) column(rows []journal.Row, arm string) (cells []string, width in
 	return cells, width
 }
 
-// standingMarks are the marks of standings in a cell.
 var standingMarks = map[overview.Standing]string{
 	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)",
 	overview.AlsoFailed: " (as before)",
@@ -194,7 +192,6 @@ func (t *table) word(cell journal.Row, arm string, width int) string {
 	return text
 }
 
-// notes are remarks on the answers in a cell.
 func notes(cell journal.Row) string {
 	out := ""
 	if cell.PartlyBlocked() > 0 {

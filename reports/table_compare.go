@@ -131,7 +131,6 @@ func (t *table) repeated() bool {
 	return false
 }
 
-// ungated reports whether no suite has a rule.
 func (t *table) ungated() bool {
 	for i := range t.d.Run.Suites {
 		if t.d.Run.Suites[i].Gate != nil {

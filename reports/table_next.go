@@ -256,7 +256,6 @@ func (t *table) unfinished() bool {
 // latest names the newest run on the command line.
 const latest = "latest"
 
-// runName is the name of the run on the command line.
 func (t *table) runName() string {
 	if id := filepath.Base(t.d.Dir); t.d.Dir == filepath.Join(".evalrun", "runs", id) {
 		if t.o.Latest {

@@ -87,7 +87,6 @@ func (t *table) groups(all []*reasonGroup, outcome eval.Outcome, left int) error
 	return nil
 }
 
-// grouping groups trials by their reasons.
 type grouping struct {
 	t        *table
 	byReason map[string]*reasonGroup
@@ -129,7 +128,6 @@ func (g *grouping) row(row journal.Row) error {
 	return nil
 }
 
-// count counts a trial on an arm.
 func (e *example) count(arm string) {
 	e.times++
 	if !slices.Contains(e.arms, arm) {
@@ -228,7 +226,6 @@ func (g *grouping) of(outcome eval.Outcome) []*reasonGroup {
 	return out
 }
 
-// merge adds a group of one case.
 func (o *reasonGroup) merge(one *reasonGroup) {
 	o.trials += one.trials
 	if o.lastCase != one.lastCase {
@@ -239,7 +236,6 @@ func (o *reasonGroup) merge(one *reasonGroup) {
 	}
 }
 
-// inOrder compares groups by their order in the report.
 func inOrder(a, b *reasonGroup) int {
 	if a.quarantined != b.quarantined {
 		return map[bool]int{true: 1, false: -1}[a.quarantined]
@@ -247,7 +243,6 @@ func inOrder(a, b *reasonGroup) int {
 	return cmp.Or(cmp.Compare(a.standing.Rank(), b.standing.Rank()), cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
 }
 
-// said is who failed a trial, and the reason given.
 func said(a *journal.Failing) (who, reason string) {
 	if a.Outcome == eval.Err {
 		r := eval.Result{Ending: eval.Errored{Error: a.Error}}
@@ -300,7 +295,6 @@ func (e *example) on() string {
 	return arms
 }
 
-// group shows one reason with its examples.
 func (t *table) group(o *reasonGroup) error {
 	word := t.strong(text.ToneOf(o.outcome), map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	if o.standing != "" {
@@ -355,7 +349,6 @@ func (t *table) examples(o *reasonGroup) {
 	t.sinceBaseline(&o.examples[0])
 }
 
-// labels are the cases of the examples.
 func (o *reasonGroup) labels() map[string]bool {
 	labels := map[string]bool{}
 	for i := range o.examples {

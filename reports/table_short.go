@@ -140,7 +140,6 @@ func (t *table) isRanked(suite string) bool {
 	})
 }
 
-// scoreOf is the line of an arm.
 func scoreOf(name string, a *journal.ArmSummary) score {
 	c := a.Counts
 	passed := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip)
@@ -195,7 +194,6 @@ func (t *table) summary() {
 	t.line("%s  %s", t.strong(f.Tone, f.Word), joined(parts))
 }
 
-// summaryItem is one thing that a summary says.
 type summaryItem struct{ what, text string }
 
 // Parts of a summary that are dropped when space runs out.
@@ -218,7 +216,6 @@ func joined(parts []summaryItem) string {
 	return text
 }
 
-// parts are the parts of the summary.
 func (t *table) parts() []summaryItem {
 	all := []summaryItem{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
 	switch held, of := t.rules(); {

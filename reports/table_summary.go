@@ -129,7 +129,6 @@ func (t *table) repeats() {
 	}
 }
 
-// quarantined counts the cases in quarantine.
 func (t *table) quarantined() {
 	for _, s := range t.d.Summary.Suites {
 		if s.Quarantined > 0 {

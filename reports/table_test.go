@@ -67,7 +67,6 @@ func tableOf(t testing.TB, o reports.Options, trials ...brief) string {
 	return written(t, "table", d, o)
 }
 
-// fails is a case that failed on an arm, for the reasons of scorers.
 func fails(name, arm string, reasons ...string) brief {
 	return brief{name: name, arm: arm, outcome: eval.Fail, reasons: reasons}
 }
@@ -174,7 +173,6 @@ func missing(t *testing.T, table string, wanted ...string) {
 	}
 }
 
-// present fails for a table that has a text.
 func present(t *testing.T, table string, unwanted ...string) {
 	t.Helper()
 	for _, one := range unwanted {

@@ -55,7 +55,6 @@ func (t *table) failingTags() {
 	}
 }
 
-// cutAnswers counts truncated answers.
 func (t *table) cutAnswers() {
 	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
@@ -101,7 +100,6 @@ func briefs(c *compare.Comparison) []string {
 // maxBriefs is the most arms next to the headline; all of them are listed below.
 const maxBriefs = 3
 
-// strong colours a text in bold.
 func (t *table) strong(tone text.Tone, s string) string {
 	if !t.o.Color {
 		return s

@@ -75,7 +75,6 @@ func numberOf(name string) string {
 	return name
 }
 
-// turnWords say how a turn ended, and its cost.
 func turnWords(t *eval.AnsweredCall, r *eval.Request) string {
 	how := "no answer"
 	if reason := t.PromptBlock(); reason != "" {

@@ -31,7 +31,6 @@ func says(text, finishReason string) *eval.Response {
 	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: finishReason}}}
 }
 
-// turnOf is which turn of its chat a call is.
 func turnOf(call *eval.Call) int { return (len(call.Contents) + 1) / 2 }
 
 func (answer talk) service() *fake {

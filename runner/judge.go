@@ -20,7 +20,6 @@ type judgeReply struct {
 	before bool // it comes from an earlier run
 }
 
-// maxReplies bounds the replies that are remembered.
 const maxReplies = 4096
 
 func newReplies(before iter.Seq[eval.Judgement]) *memo[judgeReply] {

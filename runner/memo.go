@@ -56,7 +56,6 @@ func (m *memo[T]) settle(key string, one *memoEntry[T]) {
 	close(one.done)
 }
 
-// wait waits until the entry is settled, and returns its error.
 func (e *memoEntry[T]) wait(ctx context.Context) *eval.Error {
 	select {
 	case <-e.done:

@@ -140,7 +140,6 @@ func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
 	return nil
 }
 
-// hasTrials reports whether the plan includes a trial of s.
 func (p *Plan) hasTrials(s *suite.Suite) bool {
 	return slices.ContainsFunc(p.arms, func(a PlannedArm) bool { return a.Suite == s.Name })
 }
@@ -184,7 +183,6 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 	return m, nil
 }
 
-// sourceOf is the source of metadata for the models of a service.
 func (c *modelCheck) sourceOf(name string) ModelSource {
 	if all, ok := c.source.(ModelSources); ok && name != "" {
 		return all.Of(name)

@@ -179,7 +179,6 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 	})
 }
 
-// keepAnswer writes down an answer that waits to be scored.
 func (r *run) keepAnswer(a *scoring) {
 	result := &a.result
 	if r.Keeper == nil || a.noted || result.Response == nil {

@@ -55,7 +55,6 @@ func (a *scoring) recorded(earlier *eval.Result) {
 // needsReplies reports whether the answer has to wait for judges or embeddings.
 func (a *scoring) needsReplies() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
 
-// answered prepares the answer for scorers.
 func (a *scoring) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{

@@ -58,7 +58,6 @@ func call(id, name, args string) eval.FunctionCall {
 	return eval.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// tooled is a trial of a prompt with tools.
 type tooled struct {
 	dir, prompt, command, scorers string
 	text                          string // of the results of get

@@ -14,7 +14,6 @@ const (
 	maxRegexWork = 100_000_000     // instructions times bytes per search: one to two seconds
 )
 
-// boundedRegexp is a regular expression of bounded size.
 type boundedRegexp struct {
 	re   *regexp.Regexp
 	size int // instructions

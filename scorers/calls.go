@@ -28,7 +28,6 @@ func (a *Answer) modelCalls() []eval.ModelCall {
 	return (&eval.Result{Calls: a.Calls, Response: a.Response}).ModelCalls()
 }
 
-// toolResults are the results of tool calls that the model got.
 func (a *Answer) toolResults() (all []eval.CallResult) {
 	for i := range a.Calls {
 		all = append(all, a.Calls[i].Results...)
@@ -67,7 +66,6 @@ type answeredCall struct {
 	answered bool
 }
 
-// status says in a word how the call ended.
 func (c *answeredCall) status() string {
 	switch {
 	case !c.answered:

@@ -18,14 +18,12 @@ type choices struct {
 	texts   map[string]string // by letter, as sameText has them
 }
 
-// letterReading is what an answer says about letters.
 type letterReading struct {
 	letters []string // named in one of the forms
 	how     string   // the form of the first one
 	doubt   bool     // words near the letter may take it back
 }
 
-// choiceUnit is a sentence of an answer.
 type choiceUnit struct {
 	text       string
 	affirms    string // the letter of an option of which a list in the explanation says that it is correct
@@ -85,7 +83,6 @@ func (c choices) named(u choiceUnit) (letter, how string, clear bool) {
 	return letter, how, clear
 }
 
-// letterMatch is a form found in a sentence.
 type letterMatch struct {
 	letter, how          string
 	before, closer, rest string // the parts of the sentence around the letter; closer are the brackets behind it
@@ -105,7 +102,6 @@ func (m letterMatch) explicit(u choiceUnit) bool {
 // maxLetterSentence is the longest sentence, in bytes, in which a letter is looked for.
 const maxLetterSentence = 4000
 
-// match finds a form in a sentence.
 func (c choices) match(f choiceForm, u choiceUnit) (letterMatch, bool) {
 	if len(u.text) > maxLetterSentence {
 		return letterMatch{}, false

@@ -45,10 +45,8 @@ func combinators() []Kind {
 	}
 }
 
-// aNested is the shape of a scorer inside another.
 func aNested() yaml.Shape { return yaml.Ref("nestedScorer") }
 
-// nested compiles a scorer inside another.
 func (a args) nested(n yaml.Node) AnswerScorer {
 	spec := suite.Nested(n, a.table)
 	if spec == nil {

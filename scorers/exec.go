@@ -92,7 +92,6 @@ func execCalls(calls []eval.FunctionCall) []execCall {
 	return out
 }
 
-// execScorer runs a program for each answer.
 type execScorer struct {
 	path, shown string // shown is the path as the suite writes it
 	gone        error  // why the program has disappeared since it was compiled, else nil
@@ -238,7 +237,6 @@ func (x execScorer) Score(a *Answer) Finding {
 	return x.byOutput(command.Output())
 }
 
-// byOutput is the finding that a program prints.
 func (x execScorer) byOutput(out []byte, err error) Finding {
 	if err != nil {
 		hint := ""
@@ -302,7 +300,6 @@ func workspaceOf(a *Answer) string {
 	return a.Context.Workspace
 }
 
-// readFinding reads the output of a program.
 func readFinding(out []byte) (Finding, error) {
 	reply, err := readReport(out)
 	if err != nil {

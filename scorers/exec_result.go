@@ -114,7 +114,6 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 	return tests.finding(x.hidden.OutOf)
 }
 
-// testReport is what a JUnit file says.
 type testReport struct {
 	ran, passed int
 	hidden      int // failures without a test

@@ -173,7 +173,6 @@ func (c exprScorer) unanswered(a *Answer) (Finding, bool) {
 	return f, short && (c.program.Uses("calls") || c.program.Uses("parts"))
 }
 
-// missingRead is the finding for a missing rating or variable.
 func missingRead(r expr.Read, env exprEnv) (Finding, bool) {
 	if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
 		return Finding{}, false

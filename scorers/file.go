@@ -19,7 +19,6 @@ import (
 // fileKinds are the scorers that `file` applies to what a file holds.
 func fileKinds() []string { return []string{"contains", "equals", "regex", "json", "jsonSchema"} }
 
-// ofFiles are the kinds of the table that `file` takes.
 func (t Table) ofFiles() Table {
 	return slices.DeleteFunc(slices.Clone(t), func(k Kind) bool { return !slices.Contains(fileKinds(), k.Name) })
 }
@@ -93,7 +92,6 @@ func compileFile(a args) AnswerScorer {
 	})
 }
 
-// localFile reads the name of a file in a workspace.
 func localFile(n yaml.Node) string {
 	name := n.Str()
 	if clean := path.Clean(name); !n.IsZero() && (!fs.ValidPath(clean) || clean == "." || !files.Local(clean)) {

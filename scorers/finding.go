@@ -21,7 +21,6 @@ type Finding struct {
 	cause eval.Cause
 }
 
-// state is the kind of a finding.
 type state int
 
 const (

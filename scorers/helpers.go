@@ -15,7 +15,6 @@ func wordLetter(r rune) bool {
 	return unicode.IsLetter(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
 }
 
-// pointer formats a path as a JSON Pointer.
 func pointer(path []string) string {
 	if len(path) == 0 {
 		return "(root)"

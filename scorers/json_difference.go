@@ -10,7 +10,6 @@ import (
 // maxFields bounds the fields of an answer that is compared with a value.
 const maxFields = 100_000
 
-// differenceLines has a line for each recorded difference.
 func differenceLines(d *jsondiff.Diff) []string {
 	var lines []string
 	for _, one := range d.Differences {
@@ -25,7 +24,6 @@ func differenceLines(d *jsondiff.Diff) []string {
 	return lines
 }
 
-// showJSON shows the beginning of a value as JSON.
 func showJSON(v any) string {
 	if _, missing := v.(jsondiff.Missing); missing {
 		return "nothing"

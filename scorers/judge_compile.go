@@ -42,7 +42,6 @@ func (j *judgeScorer) readQuestion(a args, m yaml.Map) (ok bool) {
 	return ok && j.ownConversation(m)
 }
 
-// need records each call to a judge.
 func (j *judgeScorer) need(needs *needs) {
 	for _, judge := range j.judges {
 		use := suite.JudgeUse{
@@ -133,7 +132,6 @@ func deref(s *string) string {
 	return *s
 }
 
-// readForm reads which question the scorer uses.
 func readForm(m yaml.Map) (f questionForm, ok bool) {
 	if m.Has("with") {
 		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
@@ -169,7 +167,6 @@ func formsIn(m yaml.Map) (given []string) {
 	return given
 }
 
-// fillIn reads the arguments of a form.
 type fillIn struct {
 	*questionForm
 	at yaml.Node
@@ -199,7 +196,6 @@ func (r *fillIn) arguments(name string) {
 	r.values(m.Get("values"))
 }
 
-// given reads the texts to judge by.
 func (r *fillIn) given(name string, m yaml.Map) {
 	found := false
 	for _, key := range slices.Concat(r.needs, r.also) {
@@ -256,7 +252,6 @@ func (r *fillIn) text(n yaml.Node) string {
 	return s
 }
 
-// values overrides the values of choices.
 func (r *fillIn) values(n yaml.Node) {
 	words, choices := r.worth(), r.choices()
 	for e := range n.Map(words.Names()...).Entries() {
@@ -266,7 +261,6 @@ func (r *fillIn) values(n yaml.Node) {
 	}
 }
 
-// scale reads the range of scores.
 func (r *fillIn) scale(m yaml.Map) {
 	n := m.Get("scale")
 	if n.IsZero() {

@@ -34,7 +34,6 @@ type questionForm struct {
 	similarity float64
 }
 
-// fencedText is a text that a judge gets in a fence.
 type fencedText struct{ name, text string }
 
 // Question is a request to a judge.
@@ -54,7 +53,6 @@ func newQuestion(j *suite.Judge, contents []eval.Content, repeat int) Question {
 // Prompt is the last message to the judge: the question, or the correction of a malformed reply.
 func (q *Question) Prompt() string { return eval.TextOf(q.Contents[len(q.Contents)-1].Parts[0]) }
 
-// posed is a form with an answer, ready for a judge.
 type posed struct {
 	*questionForm
 	judge    *suite.Judge
@@ -145,7 +143,6 @@ func (f *questionForm) questionFor(a *Answer) string {
 	return lastOfUser(a.Request.Contents)
 }
 
-// givenAnswer is the introduction when a form has no other.
 const givenAnswer = "Another system was asked a question and gave an answer, which you judge."
 
 // text builds the prompt: instruction, fenced texts, and the format of the reply.

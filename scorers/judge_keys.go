@@ -80,7 +80,6 @@ func (f *questionForm) keys() yaml.Block {
 	return b
 }
 
-// worth are the choices with their values.
 func (f *questionForm) worth() yaml.Block {
 	var b yaml.Block
 	for _, c := range f.choices() {

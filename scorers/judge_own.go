@@ -74,7 +74,6 @@ func (r *fillIn) with(e yaml.Entry, judges []*suite.Judge) {
 	r.ok = false
 }
 
-// ownConversation reports whether the judges' templates show the conversation.
 func (j *judgeScorer) ownConversation(m yaml.Map) bool {
 	for _, one := range j.judges {
 		if names := slices.Contains(one.Own.Names(), yaml.JudgeConversation); names != j.conversation {

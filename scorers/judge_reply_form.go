@@ -23,14 +23,12 @@ type replyForm interface {
 // oneObject precedes the format of a reply.
 const oneObject = "Reply with one JSON object and nothing else: "
 
-// scoreReply is a number from low to high.
 type scoreReply struct {
 	low, high float64
 	ends      string // meaning of low and high; "" when the suite's own prompt says it
 	verdict   bool   // the suite's own prompt may ask for `pass` too, as prompts of other tools do
 }
 
-// shareReply is a number from 0 to 1.
 func shareReply(ends string) scoreReply { return scoreReply{low: 0, high: 1, ends: ends} }
 
 // isShare reports whether the numbers are values already.
@@ -85,7 +83,6 @@ func (s scoreReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply 
 
 type choiceReply []judgeWord
 
-// judgeWord is a word that a judge can choose.
 type judgeWord struct {
 	word, meaning string
 	value         float64

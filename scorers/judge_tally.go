@@ -85,7 +85,6 @@ func supportedTally() tallyReply {
 	}
 }
 
-// supported is the share of supported statements.
 func (p *posed) supported(fields jsonObject, r *eval.Ruling) *badReply {
 	all, bad := fields.objects("statements", "statement", "supported")
 	switch {

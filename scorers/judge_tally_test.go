@@ -13,7 +13,6 @@ import (
 
 const oneJudge = "judges: [{name: strict, model: m}]\n"
 
-// alwaysSays replies the same to every question.
 func alwaysSays(reply string) func(scorers.Question) string {
 	return func(scorers.Question) string { return reply }
 }
@@ -157,7 +156,6 @@ func TestContextsAreTakenFromTheAnswer(t *testing.T) {
 	expect.Same(t, "without a reference", inFences(t, questions[0].Prompt()), []string{"context1: one", "context2: two", "answer: x"})
 }
 
-// tally counts what was right of what was tried.
 type tally struct{ right, all int }
 
 func (n *tally) add(right bool) {

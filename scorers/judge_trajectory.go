@@ -78,7 +78,6 @@ func folded(parts []fencedText) (out []fencedText) {
 	return out
 }
 
-// isTask reports whether a text says what was to be done.
 func isTask(p fencedText) bool { return p.name == "system" || p.name == "user" }
 
 // inShort is a text without its middle if it is longer than a number of bytes.

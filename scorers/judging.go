@@ -36,7 +36,6 @@ const passMark = 0.5
 // maxJudgeRepeats bounds how often a judge judges one answer.
 const maxJudgeRepeats = 100
 
-// judgeScorer is a compiled judge scorer: the form, its judges and their repeats.
 type judgeScorer struct {
 	questionForm
 	judges  []*suite.Judge // several for a panel
@@ -86,7 +85,6 @@ type asking struct {
 	problem eval.Unscored   // why there can be no finding; zero: there can be one
 }
 
-// ask puts the question to each judge.
 func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 	for _, judge := range j.judges {
 		p, why := j.pose(a, judge)
@@ -152,7 +150,6 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 	return nil, eval.Unscored{}
 }
 
-// words describes what is wrong with a reply.
 func (b *badReply) words() string {
 	if b.malformed {
 		return "no JSON object: " + b.why + ": " + quote(b.reply)

@@ -29,7 +29,6 @@ func Builtin() Table {
 	))
 }
 
-// family sets what a group of kinds looks at.
 func family(name string, kinds Table) Table {
 	for i := range kinds {
 		kinds[i].Family = name

@@ -37,7 +37,6 @@ var labelKeys = sync.OnceValue(func() yaml.Block {
 // maxLabellers bounds how many people a suite may require per answer.
 const maxLabellers = 100
 
-// labelScorer has the people whose labels count.
 type labelScorer struct {
 	by     []string // nil: any person
 	people int
@@ -121,7 +120,6 @@ func peopleCount(n int) string {
 // mostOpinions is the number of labels that a reason quotes.
 const mostOpinions = 10
 
-// opinionsOf lists who gave which label.
 func opinionsOf(said []labels.Label) string {
 	var out []string
 	for _, l := range said[:min(len(said), mostOpinions)] {

@@ -17,7 +17,6 @@ import (
 
 var update = flag.Bool("update", false, "write the measured figures into limits.txt")
 
-// limit measures kinds and says what was found.
 type limit struct {
 	kinds   []string
 	measure func(t *testing.T) string

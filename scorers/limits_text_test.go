@@ -102,7 +102,6 @@ func counted(t *testing.T) string {
 		"space between them, as in Chinese, Japanese and Thai, are one.", characters, words)
 }
 
-// grouped writes a number with commas.
 func grouped(n int) string {
 	text := fmt.Sprint(n)
 	for at := len(text) - 3; at > 0; at -= 3 {

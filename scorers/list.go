@@ -36,7 +36,6 @@ func listKind() Kind {
 // maxItems bounds the length of a list.
 const maxItems = 1000
 
-// listScorer has the expected items, and how to compare them.
 type listScorer struct {
 	fold    fold
 	items   []string
@@ -98,7 +97,6 @@ func (c *listScorer) read(items yaml.Node) {
 	}
 }
 
-// key normalizes an item for comparison.
 func (c *listScorer) key(item string) string { return bareItem(c.fold.text(item)) }
 
 func (c *listScorer) scoreText(got string) Finding {
@@ -173,7 +171,6 @@ var (
 	lastTwo  = compiled(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
 )
 
-// listedItems extracts the items of an answer.
 func listedItems(text string) []string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if items, ok := jsonItems(text); ok {

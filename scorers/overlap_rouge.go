@@ -84,7 +84,6 @@ func rougeOf(m yaml.Map) textmetric.Rouge {
 	return g
 }
 
-// checkWords reports a reference without a word.
 func checkWords(g textmetric.Rouge, n yaml.Node) {
 	if len(g.Split(textOf(n))) > 0 {
 		return

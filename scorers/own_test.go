@@ -21,7 +21,6 @@ type bounds struct {
 	Words []string `json:"words"`
 }
 
-// own are custom kinds.
 func own(t testing.TB) scorers.Table {
 	t.Helper()
 	found := func(format string, args ...any) (scorers.Func, error) {

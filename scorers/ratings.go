@@ -47,7 +47,6 @@ func (c safetyScorer) ratings(a *Answer) ([]eval.SafetyRating, string) {
 	return a.Candidate.SafetyRatings, "the answer"
 }
 
-// missing has a finding for each category without a rating.
 func (c safetyScorer) missing(ratings []eval.SafetyRating, subject string) []Finding {
 	wanted := c.categories
 	if len(wanted) == 0 && len(ratings) == 0 {

@@ -16,7 +16,6 @@ import (
 // JSON Schema ignores unknown keywords, so a misspelt one asserts nothing. Keys are checked where a schema has
 // keywords, but not where it has names (`properties`) or data (`enum`).
 
-// schemaDraft is a version of JSON Schema with its keywords.
 type schemaDraft struct {
 	name     string
 	url      string
@@ -38,7 +37,6 @@ var schemaDrafts = sync.OnceValue(func() []schemaDraft {
 	return drafts
 })
 
-// metaKeywords are the properties of a meta-schema and its vocabularies.
 func metaKeywords(s *jsonschema.Schema) []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, part := range s.AllOf {
@@ -84,7 +82,6 @@ var noteKeywords = strings.Fields(
 		"contentEncoding contentMediaType contentSchema note notes name label order unit units",
 )
 
-// keywordCheck looks for unknown keywords.
 type keywordCheck struct {
 	src   schemaSource
 	found bool // whether a problem was reported
@@ -121,7 +118,6 @@ func (c *keywordCheck) references(v any) {
 	}
 }
 
-// schema checks the keys of a schema and of the schemas inside.
 func (c *keywordCheck) schema(v any, path []string, draft schemaDraft) {
 	schema, ok := v.(map[string]any)
 	if !ok {

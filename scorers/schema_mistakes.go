@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// schemaSource is a schema, with its position in the suite.
 type schemaSource struct {
 	node yaml.Node
 	file string // "" when it is in the suite
@@ -209,7 +208,6 @@ func formats() []string {
 	)
 }
 
-// warnOfFormats warns of unknown formats in a part of the schema.
 func (s schemaSource) warnOfFormats(v any, path ...string) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -85,7 +85,6 @@ type Kind struct {
 // Table is a set of kinds. It satisfies suite.Kinds.
 type Table []Kind
 
-// args are the arguments of one scorer.
 type args struct {
 	*suite.Scorer
 	yaml.YAML
@@ -307,7 +306,6 @@ func overCandidates(picked suite.CandidatePick, s AnswerScorer, a *Answer) Findi
 	return worst
 }
 
-// pick is the answer with candidate i chosen.
 func (a *Answer) pick(i int) *Answer {
 	var chosen *eval.Candidate
 	if i < len(a.Response.Candidates) {

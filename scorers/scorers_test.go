@@ -82,7 +82,6 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 	return s
 }
 
-// isScored reports whether an answer could be scored.
 func isScored(s eval.Score) bool {
 	_, ok := s.Value()
 	return ok

@@ -196,7 +196,6 @@ func withoutSelector(n yaml.Node) *selector {
 	}}
 }
 
-// selectGroup is the group's match in a text.
 func (p *boundedRegexp) selectGroup(text string, at int, name string) (string, *Finding) {
 	if why := p.tooMuch(text, true); why != "" {
 		return unscoredText("%s", why)

@@ -286,7 +286,6 @@ func FuzzSelect(f *testing.F) {
 	})
 }
 
-// saysWhy wants a score with a reason.
 func saysWhy(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 	t.Helper()
 	got, err := c.Score(answer(text))

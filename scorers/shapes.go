@@ -64,10 +64,8 @@ func (t Table) entry(siblings yaml.Block) yaml.Shape {
 	})
 }
 
-// having allows mappings with a key.
 func having(key string) yaml.Schema { return yaml.Schema{"required": []string{key}} }
 
-// keys has the keys of a block, and allows others.
 func keys(b yaml.Block, templates bool) yaml.Schema {
 	return yaml.Schema{"properties": b.Shape()(templates)["properties"]}
 }

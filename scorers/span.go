@@ -45,7 +45,6 @@ func spanOf(m yaml.Map, read func(yaml.Node) float64) span {
 	return s
 }
 
-// natural reads a number for spanOf.
 func natural(n yaml.Node) float64 { return float64(n.Int(0, math.MaxInt32)) }
 
 // bounds reads a span, either as a mapping with these keys or as its largest number. such is an example for a mapping without ends.
@@ -60,7 +59,6 @@ func (a args) bounds(keys yaml.Block, such string, read func(yaml.Node) float64)
 	return m, s
 }
 
-// boundsKeys are the keys of an integer range.
 var boundsKeys = sync.OnceValue(func() yaml.Block {
 	return yaml.Block{
 		Name: "bounds",

@@ -79,10 +79,8 @@ var callKeys = sync.OnceValue(func() yaml.Block {
 	}
 })
 
-// maxListedCalls bounds the calls that a scorer may list.
 const maxListedCalls = 1000
 
-// toolCallsScorer has the expected calls, and how to compare them.
 type toolCallsScorer struct {
 	want []readCall
 	mode callMode

@@ -183,7 +183,6 @@ func (b bitset) set(i int) { b[i/64] |= 1 << (i % 64) }
 
 func (b bitset) clear(i int) { b[i/64] &^= 1 << (i % 64) }
 
-// fill adds the numbers below n.
 func (b bitset) fill(n int) {
 	for i := range b {
 		b[i] = ^uint64(0)

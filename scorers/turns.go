@@ -111,7 +111,6 @@ func conversation(contents []eval.Content) string {
 	return strings.Join(turns, "\n\n")
 }
 
-// turnText is the text of a turn, with a placeholder for an image.
 func turnText(c eval.Content) string {
 	var texts []string
 	for _, p := range c.Parts {

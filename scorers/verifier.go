@@ -67,7 +67,6 @@ func (v verifier) found(args []string) []string {
 	return out
 }
 
-// checkPlace is where the program of a verifier runs.
 type checkPlace struct {
 	base, dir string   // dir is in base, and has what the program under test left, with the verifier over it
 	env       []string // what keeps programs from loading what an agent left instead of the verifier's files

@@ -82,7 +82,6 @@ var httpBlock = sync.OnceValue(func() yaml.Block {
 	))...)}
 })
 
-// readingKeys are the keys that say how to read what an application gives.
 func readingKeys(what string, stream yaml.Key) []yaml.Key {
 	expression := func(name, doc string) yaml.Key { return key(name, yaml.Text, "jq over the "+what+", which gives "+doc) }
 	return []yaml.Key{
@@ -134,7 +133,6 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	return h
 }
 
-// request reads what is sent.
 func (l *loader) request(h *HTTPTarget, m yaml.Map) {
 	if v := m.Get("method"); !v.IsZero() {
 		h.method = v.Word(httpMethods()...)
@@ -215,7 +213,6 @@ func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 	return out, first
 }
 
-// keepFirst makes the first problem an error.
 func (r *rendered) keepFirst(first *error) {
 	r.report = func(s source, e *expr.TemplateError) {
 		if *first == nil {
@@ -288,7 +285,6 @@ func requestFunctions() []string {
 	return []string{"prompt", "messages", "system", "trial", "attempt", "login"}
 }
 
-// functions are those of the request.
 func (h *HTTPTarget) functions() []string {
 	switch all := requestFunctions(); {
 	case h.isLogin:

@@ -66,7 +66,6 @@ var confinementKeys = sync.OnceValue(func() []yaml.Key {
 	}
 })
 
-// confine reads what the program may see and reach.
 func (l *loader) confine(p *Program, m yaml.Map) {
 	c := &p.Confined
 	c.Kind, c.Home = SandboxNone, HomeFresh
@@ -261,7 +260,6 @@ func (l *loader) shows(known []answer, name string) string {
 	return ""
 }
 
-// dataNames are the datasets of the suite.
 func (l *loader) dataNames() (out []string) {
 	for _, def := range l.table.defs {
 		if def.rows != nil {
@@ -271,7 +269,6 @@ func (l *loader) dataNames() (out []string) {
 	return out
 }
 
-// programNode is a program with its node.
 type programNode struct {
 	of   *Program
 	node yaml.Map

@@ -42,7 +42,6 @@ func fromFS(fsys fs.FS) (*suite.Suite, string) {
 	return s, said.String()
 }
 
-// outline writes down the cases of a suite.
 func outline(s *suite.Suite) string {
 	var b strings.Builder
 	for c := range s.Cases() {

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// maxFaultLatency bounds the latency of a fault.
 const maxFaultLatency = 10 * time.Minute
 
 var faultBlock = sync.OnceValue(func() yaml.Block {

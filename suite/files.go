@@ -55,7 +55,6 @@ func newFiles(fsys fs.FS, suite string) *sourceFiles {
 	}
 }
 
-// text reads a text file and remembers it.
 func (f *sourceFiles) text(name string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -104,7 +104,6 @@ func (c *Case) those(u *usage) eval.Dict {
 	return out
 }
 
-// variableName is the name of a variable in a list.
 type variableName struct {
 	name string
 	node yaml.Node // zero where the name comes with a value
@@ -179,7 +178,6 @@ func (l *checker) noteName(c *Case, one variableName) {
 	l.listed[one.node.Pos()] = listedName{one, known || c.vague || l.listed[one.node.Pos()].found}
 }
 
-// listedName is a name in a list of variables.
 type listedName struct {
 	variableName
 	found bool // a case has it

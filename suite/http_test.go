@@ -27,7 +27,6 @@ cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{cont
 	return e, diags
 }
 
-// conversation is what templates get.
 func conversation() *eval.Input {
 	return &eval.Input{
 		Vars:   eval.Dict{"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": eval.Array{"a", eval.Dict{"b": "c"}}, "m": eval.Dict{"k": "v"}, "d": ".."},
@@ -36,7 +35,6 @@ func conversation() *eval.Input {
 	}
 }
 
-// rendered is what an endpoint is sent.
 func rendered(t testing.TB, block string, in *eval.Input) *eval.HTTP {
 	t.Helper()
 	a, diags := endpoint(t, block, suite.Options{})

@@ -262,7 +262,6 @@ var embeddingBlock = sync.OnceValue(func() yaml.Block {
 	}
 })
 
-// caseKeys are the keys that cases and defaults share.
 var caseKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{
 		key("vars", yaml.MapShape(yaml.Any), "Variables for templates: texts as they are written, lists and mappings."),

@@ -72,7 +72,6 @@ type outputs struct {
 	size int // of used, in bytes
 }
 
-// output is a line of OutputsFile.
 type output struct {
 	outputKey
 	Output string `json:"output"`
@@ -243,7 +242,6 @@ func (l *loader) writePrompts() {
 	}
 }
 
-// failedProgram is a program that gave no output.
 type failedProgram struct {
 	n   int // the place of its case and arm
 	c   *Case

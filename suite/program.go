@@ -335,7 +335,6 @@ func (l *loader) command(p *Program, n yaml.Node) {
 	}
 }
 
-// argument reads an argument of a program that is a template.
 func (l *loader) argument(p *Program, n yaml.Node, i int, words []string) {
 	if interpreter().MatchString(path.Base(words[0])) && isCode().MatchString(words[i-1]) {
 		n.Errorf(
@@ -490,7 +489,6 @@ func (t *Target) calls() []*NamedService {
 // CallsModels reports whether a target is a model, or a program whose calls of models are seen.
 func (t *Target) CallsModels() bool { return t.Model() != nil || len(t.calls()) > 0 }
 
-// modelNames are the names of the services that the program calls.
 func (p *Program) modelNames() (names []string) {
 	for _, one := range p.Models {
 		names = append(names, one.Name)

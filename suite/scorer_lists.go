@@ -13,7 +13,6 @@ import (
 // useKey names scorer sets in a list of scorers.
 const useKey = "use"
 
-// scorerSet is a named list of scorers that lists of scorers can use.
 type scorerSet struct {
 	key  yaml.Node // node of its name
 	list yaml.Node

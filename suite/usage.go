@@ -232,7 +232,6 @@ func (u *misspelled) noteScorer(key string) {
 	u.scorerKeys[key] = true
 }
 
-// scorerNames reports whether an unknown key of a scorer may be a misspelled `name`.
 func (u *misspelled) scorerNames() bool {
 	for key := range u.scorerKeys {
 		if slices.Equal(diag.Nearest(key, yaml.SiblingKeys.Names(), 1), []string{"name"}) {

@@ -71,7 +71,6 @@ func vendorOf(name string, m yaml.Map) *wire.Vendor {
 	return v
 }
 
-// fillFromVendor fills in what a service of a vendor does not say.
 func (l *loader) fillFromVendor(s *NamedService, v *wire.Vendor) {
 	if s.Protocol == v.Protocol {
 		s.Path, s.HeaderPrefix = cmp.Or(s.Path, v.Path), cmp.Or(s.HeaderPrefix, v.HeaderPrefix)

@@ -76,7 +76,6 @@ func (l *loader) listOf(g *generator) (text string, ok bool) {
 	return text, err == nil
 }
 
-// readCasesOf reads the cases in the output of a program.
 func (l *loader) readCasesOf(g *generator, entry *caseDef, text string) (out []*caseDef) {
 	file := "the output of " + path.Base(g.source())
 	in := *l // with the same lists of problems

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// plainBatchSuite has cases with one call each.
 func plainBatchSuite(protocol, address string) string {
 	return "version: 1\nname: s\nservices: {v: {protocol: " + protocol + ", baseUrl: '" + address + batchProtocols[protocol] +
 		"', keyEnv: V_API_KEY}}\ntargets: [{name: t, service: v, model: m}]\nprompts: [{name: p, text: 'question {{.x}}'}]\n" +

@@ -72,7 +72,6 @@ func (s *batchService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(reply)
 }
 
-// lost reports whether the reply to a submission is to be lost.
 func (s *batchService) lost() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +133,6 @@ func (s *batchService) add(b *servedBatch) *servedBatch {
 	return b
 }
 
-// upload keeps the file of a form.
 func (s *batchService) upload(form []byte) (int, []byte) {
 	from, until := strings.Index(string(form), `{"custom_id"`), strings.LastIndex(string(form), "}")
 	s.files = append(s.files, form[from:until+1])
@@ -229,7 +227,6 @@ func (s *batchService) list(path string, generative bool) (int, []byte) {
 	return encoded(object{"object": "list", "data": all, "has_more": false})
 }
 
-// show is what a vendor says of a batch.
 func (s *batchService) show(b *servedBatch) object {
 	over := b.asked > max(1, s.polls)
 	switch b.kind {
@@ -295,7 +292,6 @@ func (s *batchService) content(id string) (int, []byte) {
 	return http.StatusOK, out
 }
 
-// text is the answer to an item.
 func (i *servedItem) text() string {
 	if strings.Contains(string(i.Body), "You are") {
 		return i.ruling

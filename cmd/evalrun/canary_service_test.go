@@ -40,7 +40,6 @@ var encodings = []struct {
 	{"path", url.PathEscape},
 }
 
-// eachByte formats a text byte by byte.
 func eachByte(s, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -120,7 +119,6 @@ func given(r *http.Request, encode func(string) string) string {
 	return strings.Join(out, " ")
 }
 
-// givenInAll is given in all encodings.
 func givenInAll(r *http.Request) string {
 	out := ""
 	for _, e := range encodings {

@@ -207,7 +207,6 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// asJSON is for plain values.
 func asJSON(v any) string {
 	out, _ := json.Marshal(v)
 	return string(out)

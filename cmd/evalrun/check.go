@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// checkedSuites is the result of checking suites.
 type checkedSuites struct {
 	files    []string
 	problems diag.List

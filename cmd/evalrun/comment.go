@@ -56,7 +56,6 @@ func (a *app) commentCommand() *cobra.Command {
 	return cmd
 }
 
-// commenting says where to post a run.
 type commenting struct {
 	Issue  bool     // an issue of the project instead of a comment
 	Number int      // of the pull or merge request; 0 is the job's own

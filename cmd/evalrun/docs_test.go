@@ -60,7 +60,6 @@ type page struct {
 	root, dir, home string
 }
 
-// evalrun is a command of the page.
 func (p page) evalrun(args ...string) *exec.Cmd {
 	cmd := exec.Command(plainProgram(p.T), args...)
 	cmd.Dir = p.dir

@@ -95,7 +95,6 @@ func (s *standIns) taken() (calls, keys []string) {
 	return calls, slices.Compact(keys)
 }
 
-// reached leads a box to the stand-ins.
 func (s *standIns) reached(b *box) {
 	b.t.Helper()
 	b.write("authority.pem", string(s.ca.pem))
@@ -122,7 +121,6 @@ func capitals(w http.ResponseWriter, r *http.Request) {
 // patience is how long a call takes that comes after a refusal, so that the run has time to stop before the next one.
 const patience = 100 * time.Millisecond
 
-// spoken is an answer in the protocol of a path.
 func spoken(path, text string) string {
 	switch {
 	case strings.HasSuffix(path, "/messages"):

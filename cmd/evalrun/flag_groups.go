@@ -25,7 +25,6 @@ var groups = []struct{ title, flags string }{
 // usualFlags is the annotation of a command that names the flags that people use, where there are many others.
 const usualFlags = "usual"
 
-// onlyUsual leaves only the usual flags of a command in groups.
 func onlyUsual(cmd *cobra.Command, all []flagGroup) (out []flagGroup) {
 	usual := strings.Fields(cmd.Annotations[usualFlags])
 	for _, g := range all {
@@ -52,7 +51,6 @@ const helpFlag = "help"
 // Up to few flags are listed without headings.
 const few = 16
 
-// flagGroup is a list of flags under a heading.
 type flagGroup struct {
 	Title string // "" for a list without headings
 	Flags []*pflag.Flag
@@ -85,7 +83,6 @@ func grouped(fs *pflag.FlagSet) []flagGroup {
 	return append(out, flagGroup{Title: "Other", Flags: shown})
 }
 
-// commonFlags returns the flags that all commands have.
 func commonFlags(cmd *cobra.Command) flagGroup {
 	cmd.InitDefaultHelpFlag()
 	out := flagGroup{Title: "All commands"}

@@ -87,7 +87,6 @@ func (f folder) reportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// showOptions select the cases and trials that folder.show writes.
 type showOptions struct {
 	Case     string         // a glob; "" lists the cases
 	Arms     []string       // globs; empty means all arms

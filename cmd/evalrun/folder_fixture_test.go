@@ -65,7 +65,6 @@ func (f inFolder) record(name string, change func(*eval.Run), end *eval.End, tri
 	expect.OK(f.t, w.Finish(end))
 }
 
-// completed is how most runs end.
 func completed() *eval.End {
 	return &eval.End{Reason: eval.EndCompleted, FinishedAt: "2026-01-01T00:01:00Z"}
 }

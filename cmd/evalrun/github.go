@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/files"
 )
 
-// gitHub implements api for a repository on GitHub.
 type gitHub struct {
 	client
 	repository string // owner/name

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// gitLab implements api for a project on GitLab.
 type gitLab struct {
 	client
 	project string

@@ -313,7 +313,6 @@ func unknown(what string, patterns, known []string) error {
 	return nil
 }
 
-// metrics returns the metrics to show for each arm.
 func (h *historyReport) metrics(arms []armName) ([][]string, error) {
 	out := make([][]string, len(arms))
 	var known []string

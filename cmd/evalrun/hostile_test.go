@@ -27,7 +27,6 @@ type hostileReply struct {
 	want   string // an outcome, or the kind of an error
 }
 
-// hostileProtocol has one reply in the form of a protocol.
 type hostileProtocol struct {
 	name   string
 	text   []string   // the events of "Par", "is"

@@ -158,7 +158,6 @@ func (l *theLedger) balances() []balance {
 	return all.Accounts
 }
 
-// ledgerSuite has trials for a process.
 func ledgerSuite(trials int) string {
 	return "version: 1\nname: s\ntargets: [{name: t, model: m, generationConfig: {maxOutputTokens: 60}}]\n" +
 		"prompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, timeout: 20s}\n" +

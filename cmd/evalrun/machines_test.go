@@ -25,7 +25,6 @@ func (p *pods) shell(env ...string) []string {
 	return append(append(slices.Clone(p.env), "PATH="+filepath.Dir(p.evalrun)+":"+os.Getenv("PATH")), env...)
 }
 
-// manifest is what the test reads of Jobs.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }

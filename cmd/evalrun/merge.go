@@ -67,7 +67,6 @@ type merged struct {
 	Problem error // with the history, which is not essential
 }
 
-// merging configures Merge.
 type merging struct {
 	Out     string   // run directory; "" makes one below .evalrun/runs
 	Formats []string // of the reports
@@ -154,7 +153,6 @@ func merge(at rundir.Dir, names []string, o merging, outputs []reports.Output) (
 	return dir, nil
 }
 
-// fillMerged writes the lines of the shards into their run.
 func fillMerged(w *journal.Writer, run *eval.Run, dir string, shards []*journal.Document) (err error) {
 	if lists, known := shards[0].NotRun(); known && run.Options().Narrows() { // the selection is the same for all shards
 		if err := w.WriteNotRun(lists); err != nil {

@@ -242,7 +242,6 @@ func (b *box) keepNights(nights, cases int, passes func(night, n int) bool) {
 	expect.OK(b.t, store.Close())
 }
 
-// drift is what history --drift says of the nights.
 func (b *box) drift() (found journal.Drift) {
 	b.t.Helper()
 	out, _ := b.command("history", "--drift", "--json").Output() // an alarm is exit 1

@@ -324,7 +324,6 @@ func writeReplies(p *term.Printer, f *session.Forecast) {
 	}
 }
 
-// counting says who counts the tokens of prompts.
 func counting(f *session.Forecast) string {
 	estimated, counted := 0, 0
 	for _, a := range models(f.Arms) {

@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// blockFile is all that a file of data may be.
 var blockFile = regexp.MustCompile(`^evalrun\("([a-z]+(?:/[0-9a-f]+)?)","([A-Za-z0-9+/=]+)"\);\n$`)
 
 // blocks writes what the files of data of a site hold to a file: blocks DIR FILE.

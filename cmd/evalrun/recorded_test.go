@@ -125,7 +125,6 @@ func (s *recordedService) requests() int {
 	return s.calls["generateContent"] + s.calls["streamGenerateContent"]
 }
 
-// modelTargets are recordings as models of the service.
 func modelTargets(all []recording) string {
 	var out strings.Builder
 	for _, r := range all {
@@ -250,7 +249,6 @@ func (r *recordedRun) resumed() {
 	}
 }
 
-// replayed runs all from what was recorded.
 func (r *recordedRun) replayed() {
 	before := r.service.requests()
 	r.finish("run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")

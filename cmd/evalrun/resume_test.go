@@ -201,7 +201,6 @@ func TestKilledUnderALedgerEveryCallHasAGrant(t *testing.T) {
 	})
 }
 
-// granted is how many calls the ledger granted for a key.
 func (l *theLedger) granted(key string) (calls int) {
 	l.b.t.Helper()
 	for _, one := range l.balances() {

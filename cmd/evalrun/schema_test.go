@@ -55,7 +55,6 @@ func jsonOf(t testing.TB, text []byte) []byte {
 	return root.JSON(nil)
 }
 
-// allows reports what the schema says against a document.
 func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
@@ -316,7 +315,6 @@ func mutations(doc func() []byte, node any, set func(any), path string, try func
 	}
 }
 
-// agreement holds the schema and the loader against each other.
 type agreement struct {
 	*testing.T
 	schema  *jsonschema.Schema

@@ -30,7 +30,6 @@ func commands() (out []*cobra.Command) {
 	return out
 }
 
-// helpOf is the help of a command on a terminal, with every flag.
 func helpOf(t *testing.T, c *cobra.Command, width int) string {
 	t.Helper()
 	return printed(t, c, width, "--help=all")

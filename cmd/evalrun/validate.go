@@ -134,7 +134,6 @@ func (a *app) writeKept(kept map[string]map[string]bool) error {
 	return nil
 }
 
-// selected writes how much the filters select, when there are any.
 func (a *app) selected(j *session.Job) error {
 	if !j.Options.Narrows() {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// vendorProtocols are the protocols of the folders of replies.
 var vendorProtocols = map[string]string{
 	"openai": "openai", "compatible": "openai", "responses": "responses", "anthropic": "anthropic",
 }

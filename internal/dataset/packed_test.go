@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// packed is a text as gzip compresses it.
 func packed(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -48,7 +48,6 @@ func cell(random *rand.Rand) string {
 	return b.String()
 }
 
-// table makes a header and rows of cells.
 func table(random *rand.Rand) (header []string, records [][]string, want []map[string]string) {
 	header, want = []string{"name", "größe", "日本"}, []map[string]string{}
 	for range random.IntN(6) {

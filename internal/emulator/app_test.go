@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
-// appAnswer is what the application sent.
 type appAnswer struct {
 	status int
 	body   string

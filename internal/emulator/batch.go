@@ -92,7 +92,6 @@ func (b *batch) succeededSoFar() int {
 
 func (b *batch) results() string { return b.ID + ".results" }
 
-// batches are the batches of an emulator.
 type batches struct {
 	mu          sync.Mutex
 	files       shelf
@@ -197,7 +196,6 @@ func (e *Emulator) add(b *batch, f *fault, show func(*batch) any) ([]byte, *prob
 	return encoded(show(b)), e.save()
 }
 
-// keyed serves a pattern to requests with the key.
 func (e *Emulator) keyed(pattern string, in answerWriter, next http.HandlerFunc) {
 	e.mux.HandleFunc(pattern, e.withKey(in, next))
 }

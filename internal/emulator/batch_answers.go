@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// outcome returns how a batch ends, and how many of its items get an answer.
 func (b *batch) outcome() (end batchEnd, answers int) {
 	end, answers = endCompleted, b.Items
 	switch c := b.Course; {
@@ -31,7 +30,6 @@ func (b *batch) outcome() (end batchEnd, answers int) {
 	return end, answers
 }
 
-// finish ends a batch.
 func (e *Emulator) finish(b *batch) error {
 	end, answers := b.outcome()
 	var t tally
@@ -56,7 +54,6 @@ func (e *Emulator) finish(b *batch) error {
 	return nil
 }
 
-// tally counts results.
 type tally struct {
 	succeeded, failed, left int
 	sums                    []uint64
@@ -146,7 +143,6 @@ func itemOf(r *http.Request) *batchResult {
 	return result
 }
 
-// count counts a call of a method.
 func (e *Emulator) count(r *http.Request, method string) {
 	if n, ok := e.n[method]; ok && itemOf(r) == nil {
 		n.Add(1)

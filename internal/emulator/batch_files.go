@@ -202,7 +202,6 @@ func (s *shelf) write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// shelved is a file of a shelf.
 type shelved interface {
 	io.ReaderAt
 	io.ReadSeekCloser

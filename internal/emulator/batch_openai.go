@@ -20,7 +20,6 @@ const (
 	maxProblems   = 50
 )
 
-// fileEndpoints are the endpoints that a batch can be for.
 var fileEndpoints = []string{"/v1/chat/completions", "/v1/responses", "/v1/embeddings"}
 
 // fileBatches serves OpenAI's batches of files.
@@ -145,7 +144,6 @@ func (e *Emulator) checkLines(b *batch) *problem {
 	return nil
 }
 
-// lineChecks checks the lines of a file.
 type lineChecks struct {
 	e   *Emulator
 	b   *batch
@@ -209,7 +207,6 @@ func (b *batch) outputs() (answers, failures string) {
 	return answers, failures
 }
 
-// fileBatch is a batch in the words of OpenAI.
 func fileBatch(b *batch) any {
 	status := string(b.End)
 	switch {

@@ -45,7 +45,6 @@ func (e *Emulator) eachResult(b *batch, yield func(*batchResult) error) error {
 	return nil
 }
 
-// cutsOff reports whether this reading of the results is cut off.
 func (e *Emulator) cutsOff(b *batch) (cut bool, p *problem) {
 	if b.Course.CutResults == 0 {
 		return false, nil

@@ -48,7 +48,6 @@ func newEmulator(t *testing.T, script string) *Emulator {
 	return New(Options{Script: s, AnyModel: true})
 }
 
-// submitFile uploads lines and submits them as a batch.
 func submitFile(t *testing.T, e *Emulator, base, endpoint string, lines ...string) map[string]any {
 	t.Helper()
 	var form bytes.Buffer
@@ -73,7 +72,6 @@ func chatBody(text string) string {
 	return fmt.Sprintf(`{"model": "m", "messages": [{"role": "user", "content": %q}]}`, text)
 }
 
-// at reads a path of names in a reply.
 func at(v any, names ...string) any {
 	for _, name := range names {
 		one, _ := v.(map[string]any)

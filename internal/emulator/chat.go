@@ -14,7 +14,6 @@ type completions struct {
 	usage bool // a stream ends with the usage
 }
 
-// chatRequest has the fields of a request that the emulator reads.
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`

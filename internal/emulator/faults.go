@@ -26,7 +26,6 @@ type faultKind interface {
 	inStream(after int) bool
 }
 
-// errorStatus is an HTTP status instead of an answer.
 type errorStatus struct {
 	status     int
 	retryAfter time.Duration // 0: the answer has no Retry-After
@@ -43,7 +42,6 @@ type endlessStream struct {
 	every time.Duration // between its chunks
 }
 
-// malformedAnswer is an answer that clients cannot read.
 type malformedAnswer struct {
 	how string // one of malformations
 }

@@ -175,7 +175,6 @@ func (e *Emulator) ask(method string, in answerWriter, read func(body []byte) (*
 	}
 }
 
-// readOther reads and validates a request of another protocol.
 func (e *Emulator) readOther(r *http.Request, method string,
 	read func(body []byte) (*convertedRequest, *problem),
 ) (*convertedRequest, *problem) {

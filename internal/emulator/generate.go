@@ -110,7 +110,6 @@ type answerWriter interface {
 	malformed(how string) string
 }
 
-// generate answers generateContent and, in chunks, streamGenerateContent.
 func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Model, real string, stream bool) {
 	req, p := e.readTurns(r, m, real)
 	if p != nil {
@@ -120,7 +119,6 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	e.serve(w, r, &query{req, m, real, stream, native{}})
 }
 
-// serve answers a validated request.
 func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	if q.stream && itemOf(r) != nil {
 		q.form.fail(w, badRequest("stream: an answer in a batch cannot be streamed"))
@@ -164,7 +162,6 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	}
 }
 
-// readTurns reads and validates a request for an answer.
 func (e *Emulator) readTurns(r *http.Request, m *eval.Model, real string) (*request, *problem) {
 	req := &request{}
 	body, p := readJSON(r, req)

@@ -140,7 +140,6 @@ func faultBlock() yaml.Block {
 	}
 }
 
-// replyFaults are what can go wrong with any reply, and when.
 func replyFaults() []yaml.Key {
 	return []yaml.Key{
 		key("status", yaml.Int(400, 599), "An HTTP status."),

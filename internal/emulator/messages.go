@@ -16,7 +16,6 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // messages is the form of Anthropic's Messages API.
 type messages struct{}
 
-// messagesRequest has the fields of a request that the emulator reads.
 type messagesRequest struct {
 	Model         string          `json:"model"`
 	MaxTokens     *integer        `json:"max_tokens"`
@@ -202,7 +201,6 @@ func thoughtSignature(thought string) string {
 	return signature(&functionCall{Name: "thought", Args: encoded(thought)})
 }
 
-// countMessages answers count_tokens.
 func (e *Emulator) countMessages(w http.ResponseWriter, r *http.Request) {
 	q, p := e.readOther(r, servedCount, func(body []byte) (*convertedRequest, *problem) {
 		q, _, p := readMessagesPrompt(body)

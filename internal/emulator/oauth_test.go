@@ -48,7 +48,6 @@ func (p person) authorize(change url.Values) *url.URL {
 	return u
 }
 
-// trade sends a form to the token endpoint.
 func (p person) trade(form url.Values) (int, tokenAnswer, string) {
 	p.Helper()
 	for k, v := range map[string]string{"client_id": oauthClient, "client_secret": oauthSecret} {
@@ -86,7 +85,6 @@ func (p person) refresh(token string) (int, tokenAnswer, string) {
 	return p.trade(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
 }
 
-// list is the status of a request with a token.
 func (p person) list(token, project string) int {
 	p.Helper()
 	status, _ := get(p.T, p.server.URL+"/v1/models", http.Header{"Authorization": {"Bearer " + token}, "X-Svc-User-Project": {project}})

@@ -134,7 +134,6 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
 
-// functionName matches valid names of functions.
 var functionName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)
 })

@@ -22,7 +22,6 @@ import (
 
 const key = "sk-canary-0123456789"
 
-// generator is a client of any protocol.
 type generator interface {
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
@@ -51,7 +50,6 @@ func all(url string) map[string]generator {
 	}
 }
 
-// each runs a test with each protocol, whole and streamed.
 func each(t *testing.T, url string, run func(t *testing.T, name string, stream bool, c generator)) {
 	t.Helper()
 	for name, c := range all(url) {

@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// weighted is one of the answers of a rule.
 type weighted struct {
 	text    *expr.Template // nil: no text, and without calls the prompt is echoed
 	calls   []scriptedCall
@@ -180,7 +179,6 @@ func (s *saying) fill(from weighted, vars eval.Dict) error {
 	return nil
 }
 
-// variables returns the variables for the templates of an answer to a request.
 func (r *rule) variables(req *request, model string) eval.Dict {
 	prompt := req.prompt()
 	result, results := r.results.values(req)
@@ -265,7 +263,6 @@ func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 	return stop, cut
 }
 
-// parts returns the thought, the text and the calls.
 func (s *saying) parts(hideThought bool) []wirePart {
 	var out []wirePart
 	if s.thought != "" && !hideThought {

@@ -47,7 +47,6 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 
 func readBody(r *http.Request) ([]byte, *problem) { return readBodyOf(r, maxBody) }
 
-// readBodyOf reads a body of at most limit bytes.
 func readBodyOf(r *http.Request, limit int64) ([]byte, *problem) {
 	in, p := bodyOf(r)
 	if p != nil {

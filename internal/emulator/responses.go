@@ -16,7 +16,6 @@ import (
 // responses is the form of OpenAI's Responses API.
 type responses struct{}
 
-// responsesRequest has the fields of a request that the emulator reads.
 type responsesRequest struct {
 	Model           string          `json:"model"`
 	Input           json.RawMessage `json:"input"`

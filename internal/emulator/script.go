@@ -32,7 +32,6 @@ type Script struct {
 	batch         batchScript
 }
 
-// batchScript is how batches go.
 type batchScript struct {
 	after   time.Duration // they take at least this long
 	polls   int           // they are open for this many questions
@@ -222,7 +221,6 @@ func (s *Script) find(req *request, model, prompt string) int {
 	})
 }
 
-// saysAny reports whether the rule matches all prompts.
 func (r *rule) saysAny() bool { return (r.text == nil || *r.text == "*") && r.re == nil }
 
 func (r *rule) says(prompt string) bool {
@@ -260,7 +258,6 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 // without results.
 type resultMatch struct{ name, text *eval.Pattern }
 
-// fits reports whether the last turn of a request has a matching result.
 func (m resultMatch) fits(req *request) bool {
 	return m.name == nil && m.text == nil || slices.ContainsFunc(req.lastResults(), m.matches)
 }
@@ -300,7 +297,6 @@ func valueOf(data []byte) eval.Value {
 	return v
 }
 
-// rawReply is a literal reply of the script.
 type rawReply struct {
 	body   string
 	chunks []rawChunk // nil: the body is sent unchanged, streamed or not

@@ -141,7 +141,6 @@ func (c content) pieces(n int) []wirePart {
 	return out
 }
 
-// pieces divides the text of a part.
 func (p wirePart) pieces(n int) []wirePart {
 	var out []wirePart
 	for _, text := range cut(*p.Text, n) {

@@ -109,7 +109,6 @@ func batchOf(n int) string {
 	return `{"requests":[` + strings.Join(requests, ",") + `]}`
 }
 
-// embedded is the vector that a request gets.
 func embedded(t *testing.T, server *httptest.Server, body string) []float64 {
 	t.Helper()
 	status, out, _ := post(t, server, "/v1/models/embedding-001:embedContent", body)

@@ -139,7 +139,6 @@ type schema struct {
 	AnyOf      []json.RawMessage          `json:"anyOf"`
 }
 
-// maxSchemaDepth bounds the nesting of schemas.
 const maxSchemaDepth = 32
 
 // checkSchema validates a schema and those inside it.

@@ -129,7 +129,6 @@ func pairs(v eval.Value) (any, error) {
 	}), nil
 }
 
-// items returns the values of a list or a mapping.
 func items(v eval.Value) (any, error) {
 	switch in := v.(type) {
 	case eval.Object:

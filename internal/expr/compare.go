@@ -20,7 +20,6 @@ var comparisons = template.FuncMap{
 	"gt": ordered(func(c int) bool { return c > 0 }), "ge": ordered(func(c int) bool { return c >= 0 }),
 }
 
-// eq reports whether a value equals any of the others.
 func eq(v any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, errors.New("eq takes two values")

@@ -22,7 +22,6 @@ const (
 	maxNesting = 2 // of loops, such as filter and map
 )
 
-// resultType is the type of result that an expression must have.
 type resultType int
 
 // The types of results.
@@ -257,7 +256,6 @@ func (r Read) Value(env any) (v any, ok bool) {
 
 func (r Read) String() string { return strings.Join(r.Path, ".") }
 
-// described returns a type as messages name it.
 func described(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -25,7 +25,6 @@ const (
 	sumName       = "\x00sum"
 )
 
-// calculations are the arithmetic operators.
 var calculations = map[string]func(a, b any) any{
 	"+":  runtime.Add,
 	"-":  runtime.Subtract,

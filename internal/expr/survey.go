@@ -7,7 +7,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// surveyor records what an expression reads.
 type surveyor struct {
 	text    string
 	chains  map[ast.Node]*Read // by the outermost node of each

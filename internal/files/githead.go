@@ -123,7 +123,6 @@ func commit(id string) string {
 // maxBranch is as long as the name of a file may be, with its folders, in bytes.
 const maxBranch = 4096
 
-// plain reports whether the name of a branch can be shown.
 func plain(branch string) bool {
 	return len(branch) <= maxBranch && utf8.ValidString(branch) && !strings.ContainsFunc(branch, unicode.IsControl)
 }

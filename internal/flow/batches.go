@@ -231,7 +231,6 @@ func (b *Batches) put(call *eval.Call, id string) error {
 	return b.putLine(outgoingItem{id, call, line, false})
 }
 
-// outgoingItem is an item with the call that it is for.
 type outgoingItem struct {
 	id     string
 	call   *eval.Call // of embeddings only its model, and how many tokens it has
@@ -313,7 +312,6 @@ func discard(file *os.File) {
 	}
 }
 
-// reply reads the reply to a call.
 func (b *Batches) reply(call *eval.Call, id string) (*eval.Response, error) {
 	c := b.came(call, id)
 	resp, err := b.cfg.Services[call.Service].Read(call, c.reply) // which may explain an error, or take it for an answer
@@ -375,7 +373,6 @@ func isFree(e *eval.Error) bool {
 	return e != nil && e.Kind != eval.KindMalformed && e.Kind != eval.KindTooLarge
 }
 
-// read reads a reply from its file.
 func (b *Batches) read(in *incoming, id string, at int64) *wire.BatchReply {
 	reply := &wire.BatchReply{Item: id}
 	if e := in.failed[id]; e != nil {
@@ -478,5 +475,4 @@ func (b *Batches) Close() {
 	b.outgoing = nil
 }
 
-// newKey names a batch.
 func newKey() string { return strings.ToLower(rand.Text()) }

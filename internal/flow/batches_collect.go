@@ -168,14 +168,12 @@ func (b *Batches) cut(service *BatchService, in *incoming, e *eval.Error) error 
 	return nil
 }
 
-// fetching is a batch whose replies are being read.
 type fetching struct {
 	in             *incoming
 	size           int64 // of the file so far
 	strange, twice int   // replies to items of nobody, and further ones to the same item
 }
 
-// take keeps a reply.
 func (b *Batches) take(r *fetching, reply *wire.BatchReply) error {
 	at, known := b.items[reply.Item]
 	switch {

@@ -52,7 +52,6 @@ func (s batched) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	return out, nil
 }
 
-// embedItem is a text of a call.
 type embedItem struct {
 	id   string
 	own  *eval.EmbedCall // of the text alone
@@ -81,7 +80,6 @@ func (b *Batches) hold(texts []embedItem) {
 	}
 }
 
-// vectors reads the reply to a text.
 func (b *Batches) vectors(service wire.EmbedBatcher, of *embedItem) ([][]float64, error) {
 	c := b.came(of.call, of.id)
 	out, err := service.ReadEmbed(of.own, c.reply)

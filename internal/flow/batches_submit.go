@@ -238,7 +238,6 @@ func (b *Batches) mayBe(in *incoming, state *wire.BatchState, began time.Time) b
 	return state.Created.IsZero() || state.Created.After(began.Add(-clocksDiffer))
 }
 
-// answer is the answer to a question.
 type answer int
 
 const (
@@ -277,7 +276,6 @@ func notGone(err error) error {
 	return err
 }
 
-// reservedOf is what an intent reserves.
 func reservedOf(i *journal.Intent) rates.Amount {
 	return rates.Amount{Calls: i.Reserved.Attempts, Tokens: i.Reserved.Tokens, Money: i.Reserved.Money}
 }

@@ -272,7 +272,6 @@ func (l *Limiter) admitHere(ctx context.Context, c *meteredCall) error {
 	}
 }
 
-// limiterWait says what a call waits for until it has room.
 type limiterWait struct {
 	wait    time.Duration // at least; 0: until something is settled
 	changed <-chan struct{}

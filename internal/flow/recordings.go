@@ -295,7 +295,6 @@ func (s *Recordings) vector(model, text string) []float64 {
 	return s.replayed[vectorKey(model, text)]
 }
 
-// putVector records the embedding of a text.
 func (s *Recordings) putVector(model, text string, v []float64) {
 	key := vectorKey(model, text)
 	s.mu.Lock()

@@ -21,7 +21,6 @@ func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
 	return Retry(s, RetryPolicy{Attempts: 5, Waits: waits}), waits
 }
 
-// askAll runs trials with several workers and returns the errors.
 func askAll(t *testing.T, s Service, trials, workers int) (errs []error) {
 	t.Helper()
 	var mu sync.Mutex

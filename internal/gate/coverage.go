@@ -30,7 +30,6 @@ func cover(side *compare.Side, d *journal.Document) {
 	}
 }
 
-// onArm are the lists about an arm.
 func onArm(lists []*eval.NotRun, suite, arm string) (out []*eval.NotRun) {
 	for _, list := range lists {
 		if list.Suite == suite && slices.Contains(list.Arms, arm) {

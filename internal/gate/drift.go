@@ -200,7 +200,6 @@ func (r *rulings) drift(rules []eval.DriftRule) {
 	}
 }
 
-// nightWatch reads the nights of arms from a history.
 type nightWatch struct {
 	store   *history.Store // nil without a history
 	known   []rundir.Acknowledgement
@@ -437,7 +436,6 @@ func (s *nightSeries) acknowledge(all []rundir.Acknowledgement, f *journal.Drift
 	slices.SortStableFunc(s.Acknowledged, func(a, b compare.Acknowledgement) int { return cmp.Compare(a.Night, b.Night) })
 }
 
-// report fills in what was found.
 func (s *nightSeries) report(found *compare.Drift, f *journal.Drift) {
 	f.State, f.Bar, f.Run = found.State, found.Bar, s.nights[len(s.nights)-1].Run.ID
 	e := found.Evidence

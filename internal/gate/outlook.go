@@ -161,7 +161,6 @@ func together(all []ArmOutlook) (out []RunOutlook) {
 	return out
 }
 
-// plannedBase reads the arms of a suite in a baseline.
 func (c *Checks) plannedBase(name, suite string, of eval.Estimand) (map[string]*compare.Side, error) {
 	path, err := c.Dir.FindCompared(name)
 	if err != nil {

@@ -60,7 +60,6 @@ func (r *rulings) bounded(rule journal.GateRule, rate float64, side *compare.Sid
 	r.add(rule, code)
 }
 
-// side is an arm of the suite.
 func (r *rulings) side(arm string) (*compare.Side, error) {
 	if r.sides == nil {
 		sides, err := sidesOf(r.doc, eval.OfPopulation)

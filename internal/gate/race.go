@@ -89,7 +89,6 @@ func (c *Checks) casesOf(name string) int {
 	return len(cases)
 }
 
-// unraced reports whether a metric is unsuitable for races.
 func unraced(metric string) bool { return eval.IsRatio(metric) || metric == eval.MetricBlocked }
 
 // raced returns the suite for its race, nil if its arms do not race.

@@ -201,7 +201,6 @@ func (t *raisedTrial) apply(f *journal.Facts) {
 	f.Scores = append(f.Scores[:0], t.scores...)
 }
 
-// hashesIn are the hashes of scorers with a version.
 func hashesIn(sides []*compare.Side) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range sides {
@@ -214,7 +213,6 @@ func hashesIn(sides []*compare.Side) map[string]bool {
 	return out
 }
 
-// plannedHashes is hashesIn for a plan.
 func plannedHashes(plan *runner.Plan) map[string]bool {
 	out := map[string]bool{}
 	for t := range plan.Trials() {

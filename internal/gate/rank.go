@@ -22,7 +22,6 @@ type RankBy struct {
 	Within float64         // name the arms that are worse than the best by less than this; 0: none
 }
 
-// takes reports whether an arm of a suite is to be ranked.
 func (o *RankBy) takes(s *journal.SuiteSummary, side *compare.Side) bool {
 	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
 }

@@ -413,7 +413,6 @@ func (arm *armPreview) tooFewRounds(suite string, rule *eval.BaselineRule, m eva
 	return text, never
 }
 
-// armPreview is the part of an arm of a plan that is compared.
 type armPreview struct {
 	name string
 	base *compare.Side // nil: the baseline does not have the arm

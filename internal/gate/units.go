@@ -44,7 +44,6 @@ func (s *watchedSuite) baseOf(arm string) string {
 	return s.rule.Against.ArmFor(arm)
 }
 
-// isBase reports whether an arm of the run is there to be compared with.
 func (s *watchedSuite) isBase(arm string) bool { return !s.race && s.rule.Against.Includes(arm) }
 
 // caseKey names the case of a trial: of an earlier version, that with which it is compared.

@@ -36,7 +36,6 @@ func (r *caseRules) scorer(weight float64, required bool) {
 	r.weights, r.required = append(r.weights, weight), append(r.required, required)
 }
 
-// weakerCases counts the cases of which something is weaker than it was.
 type weakerCases struct{ thresholds, scorers, weights, others, clusters, repeats, quarantined int }
 
 func (n *weakerCases) add(was, is caseRules) {

@@ -45,7 +45,6 @@ type Diff struct {
 	Unequal     int
 }
 
-// difference is a path at which two values differ.
 type difference struct {
 	Path      []string
 	Want, Got any // Missing on a side without a value

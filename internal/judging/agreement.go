@@ -30,7 +30,6 @@ type AgreementReport struct {
 	AllPeople []manyPeople `json:"allPeople,omitempty"`
 }
 
-// manyPeople is the agreement of several people on the answers to a suite.
 type manyPeople struct {
 	Suite   string `json:"suite"`
 	Answers int    `json:"answers"` // with two labels or more
@@ -199,7 +198,6 @@ func (c *labelCheck) problem(l *label, format string, args ...any) {
 	c.labels.problem(l.line, format, args...)
 }
 
-// trial matches an answer with its labels.
 func (c *labelCheck) trial(r *eval.Result) {
 	c.hasJudges = c.hasJudges || len(r.Judgements) > 0
 	for _, s := range r.Scores {
@@ -567,7 +565,6 @@ type twoPeople struct {
 	labels.PeopleAgreement
 }
 
-// wholeLabels has labels of whole answers.
 type wholeLabels struct {
 	bySuite map[string]*labels.File
 	divided int
@@ -612,7 +609,6 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, e
 	return out, nil
 }
 
-// peopleOn matches an answer with the labels of people.
 func (c *labelCheck) peopleOn(r *eval.Result) {
 	file := c.people.bySuite[r.Suite]
 	key, ok := labels.KeyOf(r)

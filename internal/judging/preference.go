@@ -189,7 +189,6 @@ func (c *PairJudge) take(one *runner.PairPreference, out *compare.ArmPreference,
 // worth is how much a preference counts for head.
 var worth = map[scorers.Preference]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
-// record keeps a reply for --record.
 func (c *PairJudge) record(at *pairPlace, i int, j *eval.Judgement) {
 	if j.Error != nil {
 		return
@@ -233,7 +232,6 @@ type pairReader struct {
 
 type caseKey struct{ name, id string }
 
-// find pairs the repeats of cases by their numbers.
 func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Side) error {
 	before, err := trialsOf(r.judge.base, base)
 	if err != nil {
@@ -252,7 +250,6 @@ func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Si
 	return nil
 }
 
-// bothAnswered are the repeats of a case that both sides answered.
 func bothAnswered(before, after map[caseKey][]int, pair [2]*compare.CaseTotals) (out []pairPlace) {
 	b, h := before[caseKey{pair[0].Name, pair[0].ID}], after[caseKey{pair[1].Name, pair[1].ID}]
 	for repeat := 1; repeat < min(len(b), len(h)); repeat++ {

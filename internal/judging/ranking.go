@@ -88,7 +88,6 @@ type rankedSuite struct {
 	errored []errored
 }
 
-// errored is a case with errors on one arm and an answer on another.
 type errored struct {
 	at, arm, by int
 	share       float64 // of the repeats

@@ -346,7 +346,6 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate for this machine, and its key, as files.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

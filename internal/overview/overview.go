@@ -47,7 +47,6 @@ type comparedGate struct {
 	NotCompared bool `json:"notCompared,omitempty"`
 }
 
-// runStatus says what was run and how it ended.
 type runStatus struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
@@ -84,7 +83,6 @@ type cut struct {
 	Blocked   int `json:"blocked"`
 }
 
-// armFigures has the results of a target and a prompt of a suite.
 type armFigures struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`

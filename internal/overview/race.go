@@ -21,7 +21,6 @@ type RaceResult struct {
 	Saved   float64 `json:"saved"`
 }
 
-// raceSuite is the race of a suite with two or more arms.
 type raceSuite struct {
 	Suite  string    `json:"suite"`
 	Metric string    `json:"metric"`

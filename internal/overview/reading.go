@@ -94,7 +94,6 @@ func passedBefore(p *compare.Pairing, names []string) (passed, others []string) 
 	return passed, others
 }
 
-// casesOf says which cases are compared, and which are not.
 func casesOf(a *compare.ArmComparison) []string {
 	p := &a.Cases
 	out := []string{compared(a)}
@@ -192,7 +191,6 @@ func named(p *compare.Pairing, names []string, what string) string {
 	return body
 }
 
-// flagWords explains the flags of a verdict.
 var flagWords = map[string]string{
 	"worse_within_margin": "worse, but within the margin",
 	"beyond_margin":       "worse by more than the margin",
@@ -263,7 +261,6 @@ func atMargin(m *compare.MetricComparison) string {
 	return fmt.Sprintf("worse by %g", *m.Margin)
 }
 
-// unseen counts what a metric has no value of.
 func unseen(m *compare.MetricComparison) string {
 	switch {
 	case m.Lost == 0:
@@ -285,7 +282,6 @@ func Margin(m *compare.MetricComparison) string {
 	return fmt.Sprintf("margin %g", *m.Margin)
 }
 
-// amount returns a value of a metric with its unit.
 func amount(metric string, x float64) string {
 	switch metric {
 	case eval.MetricLatency:

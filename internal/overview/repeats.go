@@ -24,7 +24,6 @@ type repeatsOf struct {
 	PassHatK []*float64 `json:"passHatK"`
 }
 
-// mostK bounds k.
 const mostK = 10
 
 // RepeatsOf returns nil if no case of the arm was scored more than once.

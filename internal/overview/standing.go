@@ -28,7 +28,6 @@ func (s Standing) Rank() int { return slices.Index(standings, s) }
 // Standings returns all of them in this order.
 func Standings() []Standing { return slices.Clone(standings) }
 
-// failure identifies a case on an arm.
 type failure struct{ suite, arm, name string }
 
 // Failures has the standing of each failing case.

@@ -97,7 +97,6 @@ func (p *passFail) add(failed bool) {
 	}
 }
 
-// tagCounts counts the cases of an arm.
 type tagCounts struct {
 	all   passFail
 	byTag map[string]*passFail

@@ -51,7 +51,6 @@ func TestChatsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// trialsOf are the trials of a page that has one block of them.
 func trialsOf(t *testing.T, page []byte) []eval.Result {
 	t.Helper()
 	var trials []eval.Result
@@ -59,7 +58,6 @@ func trialsOf(t *testing.T, page []byte) []eval.Result {
 	return trials
 }
 
-// decode reads a block of a page.
 func decode(t *testing.T, page []byte, id string, into any) {
 	t.Helper()
 	all := blocks(t, page)

@@ -36,7 +36,6 @@ func letters(text, arm string) (out []*eval.Result) {
 	return out
 }
 
-// head is that of a run of a day.
 func head(id string, day, trials int) *eval.Run {
 	return &eval.Run{
 		ID: id, StartedAt: fmt.Sprintf("2026-01-%02dT00:00:00Z", day), Commit: "commit of " + id, Suites: []eval.RunSuite{{Name: "s"}},
@@ -160,7 +159,6 @@ func documents(t *testing.T, all ...[2]string) (ids []string, open func(int) (*j
 	return ids, func(i int) (*journal.Document, error) { return journal.Open(files[i]) }
 }
 
-// trend is a metric of the arm t/p.
 func trend(t *testing.T, shown page.Shown, metric string) *page.Trend {
 	t.Helper()
 	for _, c := range shown.Trends {

@@ -32,7 +32,6 @@ type head struct {
 	Running   bool `json:"running"`
 }
 
-// headline is the headline of the run.
 type headline struct {
 	Verdict string       `json:"verdict"`
 	Why     string       `json:"why"`

@@ -96,7 +96,6 @@ type report struct {
 	weight  int             // bytes of images
 }
 
-// top writes the page up to the data.
 func (h *report) top() error {
 	return markup().ExecuteTemplate(h.out, "top", map[string]any{
 		"Policy": policy(),
@@ -125,7 +124,6 @@ func (h *report) packed(id string, data []byte) (int, error) {
 	return len(text), err
 }
 
-// points writes the cases of the comparison, if there are any.
 func (h *report) points() error {
 	data, err := PointsBlock(h.d.Comparison())
 	if errors.Is(err, ErrNoBlock) {
@@ -324,7 +322,6 @@ func Program(load string, more ...string) string {
 	return b.String()
 }
 
-// program returns the program of the page that is a file.
 func program() string { return Program(asset(scripts[0]+".js"), "start();\n") }
 
 func asset(name string) string {

@@ -54,7 +54,6 @@ func blocks(t testing.TB, page []byte) []block {
 	return out
 }
 
-// readable is the data of a page, for people to read.
 func readable(t testing.TB, page []byte) []byte {
 	var b bytes.Buffer
 	for _, one := range blocks(t, page) {

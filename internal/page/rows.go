@@ -42,7 +42,6 @@ func (t *wordLists) number(words ...string) int {
 	return n
 }
 
-// tables has the table of each column.
 type tables struct {
 	Outcome  *wordLists `json:"outcome"`
 	Suite    *wordLists `json:"suite"`
@@ -67,7 +66,6 @@ func newTables() tables {
 	}
 }
 
-// facets are the names of the tables.
 var facets = []string{
 	"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note", "number", "call", "var", "class", "answered",
 }
@@ -87,7 +85,6 @@ func (t *tables) lengths() []int {
 	return out
 }
 
-// columns are the rows of the page's table, by column.
 type columns struct {
 	Case     []any      `json:"case"` // the name, or 0 if it equals the name in the previous row
 	Repeat   []int      `json:"repeat"`
@@ -119,7 +116,6 @@ type columns struct {
 	last string
 }
 
-// add adds a trial, and its words to the tables.
 func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	name := any(r.Case)
 	if len(c.Case) > 0 && r.Case == c.last {
@@ -209,7 +205,6 @@ func errorKind(r *eval.Result) []string {
 	return []string{string(r.Err().Kind)}
 }
 
-// surroundings has what trials need from the run.
 type surroundings struct {
 	run      *eval.Run
 	failures overview.Failures

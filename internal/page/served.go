@@ -50,7 +50,6 @@ type servedImage struct {
 // mostGrown bounds the small blocks, after which reading the run again is cheaper.
 const mostGrown = 1000
 
-// mostServedImages bounds the images that Block can return.
 const mostServedImages = 10_000
 
 // NewServed reads a run once, in the order of the plan. The caller still owns the document, and closes it
@@ -273,7 +272,6 @@ type TextCounts struct {
 	Images  int // files of prompts
 }
 
-// add counts what a trial holds.
 func (c *TextCounts) add(r *eval.Result) {
 	if r.Request != nil && slices.ContainsFunc(r.Request.Contents, hasText) {
 		c.Prompts++

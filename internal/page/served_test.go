@@ -37,7 +37,6 @@ func TestServedIsTheReport(t *testing.T) {
 	}
 }
 
-// sameBlocks checks that a server gives the blocks of a page.
 func sameBlocks(t *testing.T, s *page.Served, all []block) {
 	t.Helper()
 	for _, b := range all {

@@ -34,14 +34,12 @@ type shownDrift struct {
 	Marks []journal.DriftMark `json:"marks"`
 }
 
-// trendPoint is the value of a metric in one run.
 type trendPoint struct {
 	history.Point
 	Key    string `json:"key,omitempty"` // of the run, if it is in the list
 	Commit string `json:"commit,omitempty"`
 }
 
-// trendPage collects the trends of all metrics.
 type trendPage struct {
 	listed  []*ListedRun
 	keys    map[string]string           // of listed runs, by id

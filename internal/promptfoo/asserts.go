@@ -62,7 +62,6 @@ var assertKeys = []string{
 	"value",
 }
 
-// setKeys are keys of sets of assertions.
 var setKeys = []string{"assert", "config", "metric", "threshold", "type", "weight"}
 
 func (c *converter) assertions(to *sequence, s src, sc *scope) {
@@ -317,7 +316,6 @@ func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	return one("any", waysOf(subsets, scorers)), said
 }
 
-// waysOf lists subsets of the scorers of a set.
 func waysOf(subsets [][]int, scorers []yamlValue) *sequence {
 	out := &sequence{}
 	for _, s := range subsets {
@@ -484,7 +482,6 @@ func special(kind string) bool {
 	return slices.Contains([]string{"select-best", "max-score", "human"}, kind)
 }
 
-// knows reports whether promptfoo has a type.
 func knows(kind string) bool {
 	_, known := assertionKinds()[kind]
 	return known || kind == "assert-set" || strings.HasPrefix(kind, "promptfoo:")
@@ -515,7 +512,6 @@ func lostIn(changes []change) (why string) {
 	return why
 }
 
-// selected makes a scorer for a part of the answer.
 func (c *converter) selected(a assertion, ch change) (*scorer, string) {
 	made, todo := assertionKinds()[a.base].scorer(c, a)
 	if made != nil && !made.plain && made.kind != "exec" {

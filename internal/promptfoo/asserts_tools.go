@@ -158,7 +158,6 @@ func counting(a assertion, expression string) *scorer {
 	return &scorer{kind: "expr", value: textValue(escapeText(expression)), not: a.not, plain: true}
 }
 
-// toolSequence converts trajectory:tool-sequence.
 func toolSequence(c *converter, a assertion) (*scorer, string) {
 	value, mode := a.get("value"), "inOrder"
 	if value.IsMapping() {

@@ -196,7 +196,6 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// escape is a character as an escape of YAML.
 func escape(r rune) string {
 	const digits = "0123456789abcdef"
 	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})

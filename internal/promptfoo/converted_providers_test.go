@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// provided imports a configuration with one provider.
 func provided(t testing.TB, provider string) written {
 	t.Helper()
 	return convert(t, map[string]string{

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// written is what an import wrote.
 type written struct {
 	files    map[string]string // by their names with slashes
 	suite    string            // without the comments at its head

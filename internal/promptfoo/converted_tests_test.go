@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// writtenConfig is the path of a configuration.
 func writtenConfig(t testing.TB, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), configName)

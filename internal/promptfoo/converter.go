@@ -199,7 +199,6 @@ func OutputFormats() map[string]string {
 	}
 }
 
-// outputFlags returns the -o flags for `outputPath`.
 func outputFlags(s src) string {
 	formats := OutputFormats()
 	var out []string
@@ -243,10 +242,8 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	return t.text, true
 }
 
-// overVariable is a loop over a variable.
 var overVariable = pattern{expression: `\{\{-? *range [^}]*:= \.(\w+) *-?\}\}`}
 
-// memberOf is a member of a variable.
 var memberOf = pattern{expression: `[ ({]\$?\.(\w+)((?:\.\w+)+)`}
 
 // check reports whether evalrun accepts a translated template.

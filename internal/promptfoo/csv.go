@@ -23,7 +23,6 @@ type testTable struct {
 
 func magic(column string) bool { return strings.HasPrefix(column, "__") }
 
-// csvTests makes a dataset from a file of tests.
 func (c *converter) csvTests(s src, name string) {
 	t, err := c.table(name)
 	if err != nil {

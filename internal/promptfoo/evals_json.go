@@ -30,7 +30,6 @@ type EvalsOptions struct {
 // skillFile is the file that makes a folder a skill.
 const skillFile = "SKILL.md"
 
-// skillEvals converts the evals of a skill.
 type skillEvals struct {
 	*converter
 	name     string // of the skill
@@ -145,7 +144,6 @@ func (e *skillEvals) findSkill(base, name, given string) error {
 	)
 }
 
-// choose makes targets and the judge.
 func (e *skillEvals) choose(o EvalsOptions) error {
 	for _, given := range o.Targets {
 		block, err := e.modelNamed(given)
@@ -258,7 +256,6 @@ func (e *skillEvals) programFile(name, out string) (string, error) {
 	return "./" + copied, nil
 }
 
-// eval makes a case.
 func (e *skillEvals) eval(s src) {
 	prompt := s.get("prompt")
 	if prompt.IsZero() {
@@ -305,7 +302,6 @@ func mayCheck(e keyed) bool {
 	return isCheck && !e.IsNull() && !slices.Contains([]string{"notes", "skills", "tags"}, e.key)
 }
 
-// others reports keys that nothing has read.
 func (s src) others(why string) {
 	for _, other := range s.entries() {
 		if !other.seen() {

@@ -89,7 +89,6 @@ var (
 	jqPlain  = pattern{expression: `^[A-Za-z_]\w*$`}
 )
 
-// responsePath converts a transform of a response to jq.
 func responsePath(code string) (jq string, ok bool) {
 	root := "json"
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")

@@ -178,7 +178,6 @@ func (s src) why() []string {
 	return nil
 }
 
-// note is what the report says of a value.
 func (s src) note() string { return s.fates.byPath[s.path].note }
 
 func (s src) seen() bool {
@@ -336,7 +335,6 @@ const (
 // mostNamed bounds the keys in one comment.
 const mostNamed = 5
 
-// below reports whether a key is inside another one with the same fate.
 func (n fateLine) below(of fateLine) bool {
 	return of.path != "" && n.file == of.file && n.fate == of.fate &&
 		(strings.HasPrefix(n.path, of.path+".") || strings.HasPrefix(n.path, of.path+"["))

@@ -13,7 +13,6 @@ import (
 
 // This file converts functions of the author that make prompts and tests.
 
-// function is a function of the author, in a copied file.
 type function struct {
 	file    string // in the suite's folder
 	code    []byte
@@ -73,7 +72,6 @@ func (f *function) command(c *converter, inJS, inPython string) yamlValue {
 	return texts(append(words, f.options...)...)
 }
 
-// configured passes a `config` of the source to a function.
 func (f *function) configured(c *converter, config src) {
 	if config.IsZero() {
 		return
@@ -88,7 +86,6 @@ func (f *function) configured(c *converter, config src) {
 // notImported is a variable of cases that are only errors. The shims call no function for them, whose variables are not known.
 const notImported = "notImported"
 
-// promptFunction adds a prompt that a function makes.
 func (c *converter) promptFunction(s src, ref, label string) {
 	f, why := c.function(s, ref)
 	if f == nil {
@@ -106,7 +103,6 @@ func (c *converter) promptFunction(s src, ref, label string) {
 	c.prompts = append(c.prompts, p)
 }
 
-// functionPrompts writes a prompt that a function makes, for models and applications.
 func (c *converter) functionPrompts(all *sequence, p *prompt, to []*target) {
 	command := p.function.command(c, shimPromptJS, shimPromptPy)
 	for _, g := range groups(to) {
@@ -126,7 +122,6 @@ func (c *converter) functionPrompts(all *sequence, p *prompt, to []*target) {
 	c.files["shims/targets.json"] = encoded(targets)
 }
 
-// encoded is a value as a file of JSON.
 func encoded(v yamlValue) []byte {
 	data, _ := json.MarshalIndent(native(v), "", "  ") // values from YAML always encode
 	return append(data, '\n')
@@ -145,7 +140,6 @@ func (c *converter) testsAt(s src) {
 	s.ok("as `cases`")
 }
 
-// testFunction adds the tests that a function makes.
 func (c *converter) testFunction(s src, ref string, config src) {
 	f, why := c.function(s, ref)
 	if f == nil {

@@ -11,7 +11,6 @@ import (
 
 const imagesDir = "images"
 
-// maxImages bounds the images of an import.
 const maxImages = 100
 
 // image keeps an image of a chat beside the suite, and returns its file; why says why there is none.

@@ -25,7 +25,6 @@ func flatMap(m map[string]any) string {
 	return strings.Join(out, " ")
 }
 
-// site is a folder with a configuration.
 func site(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// dialect has what templates in one place offer besides variables.
 type dialect struct {
 	// functions maps promptfoo's own variables to functions of evalrun: {{prompt}} in the body of a request
 	// is the function prompt.
@@ -26,7 +25,6 @@ type dialect struct {
 	typed map[string]bool
 }
 
-// template is a translated nunjucks template.
 type template struct {
 	text  string
 	uses  []string // sorted variables
@@ -68,7 +66,6 @@ func trimAtTags(pieces []templatePiece) {
 	}
 }
 
-// templatePiece is a text of a template, or a tag.
 type templatePiece struct {
 	kind        byte // 0 for text, otherwise the second character of the delimiter
 	text        string
@@ -192,7 +189,6 @@ func jsonText(text string) string {
 	return out[1 : len(out)-1]
 }
 
-// escapeText escapes a text so that evalrun reads no template in it.
 func escapeText(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
 func (t *translator) action(p templatePiece, inside string) {
@@ -248,7 +244,6 @@ func (t *translator) printed(p templatePiece, e *nunjucksExpr) error {
 	return nil
 }
 
-// escaped makes an action fit its place.
 func (t *translator) escaped(action string) string {
 	if t.json {
 		return action + " | jsonText"

@@ -239,7 +239,6 @@ func (p *parser) primary() (*nunjucksExpr, error) {
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)
 }
 
-// bracketed parses what follows an opening bracket.
 func (p *parser) bracketed(open string) (*nunjucksExpr, error) {
 	if open == "[" {
 		args, err := p.list("]")

@@ -27,7 +27,6 @@ type prompt struct {
 	at       src
 }
 
-// madePrompt is a prompt of the suite, for one group of targets.
 type madePrompt struct {
 	name string
 	to   []*target
@@ -89,7 +88,6 @@ func (c *converter) promptItem(s src) {
 // filePrompt matches what promptfoo reads as a file name.
 var filePrompt = pattern{expression: `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`}
 
-// promptText adds an inline prompt, or the prompts of a file.
 func (c *converter) promptText(s src, text, label string) {
 	if strings.Contains(text, "://") && !strings.HasPrefix(text, "file://") && !strings.ContainsAny(text, " \n") {
 		c.losePrompt(s, text, "an import fetches nothing; save the prompt in a file")

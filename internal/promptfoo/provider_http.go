@@ -96,7 +96,6 @@ func (c *converter) fillHosts() {
 	}
 }
 
-// constant returns the value of a variable that is the same in all tests.
 func (c *converter) constant(name string) (value string, ok bool) {
 	all := map[string]bool{}
 	add := func(v yamlValue) {
@@ -264,7 +263,6 @@ func (c *converter) header(s src, name string) (string, bool) {
 	return value, ok
 }
 
-// auth reads the kinds of authentication that are a header.
 func (c *converter) auth(t *target, headers *mapping, s src) {
 	switch s.get("type").text() {
 	case "bearer":
@@ -385,7 +383,6 @@ func (c *converter) webhook(t *target, address string) {
 	t.block.set("http", new(mapping).set("url", url).set("body", body).set("answer", textValue(".output")))
 }
 
-// response reads the transform from the response to the answer.
 func (c *converter) response(t *target, block *mapping, config src) {
 	s := config.get("transformResponse")
 	if s.IsZero() {

@@ -226,7 +226,6 @@ type generation struct {
 	unsent   []string // keys that promptfoo does not send to this model
 }
 
-// sends reports whether promptfoo sends a setting.
 func (g *generation) sends(key, as string) bool {
 	return !slices.Contains(unsent[g.protocol], as) && !slices.Contains(g.unsent, key) && (g.sent == nil || slices.Contains(g.sent, key))
 }

@@ -32,7 +32,6 @@ type target struct {
 	reports   map[string]bool // keys besides the output that the author's provider may return: latencyMs, cost
 }
 
-// gets reports whether a target gets a prompt.
 func (t *target) gets(p *prompt) bool {
 	return t.only == nil || slices.ContainsFunc(t.only, p.answers)
 }
@@ -88,7 +87,6 @@ func (c *converter) addTargets(out *mapping) {
 	out.set("targets", all)
 }
 
-// providers reads `providers` or its synonym `targets`.
 func (c *converter) providers(top src) {
 	s := top.get("targets")
 	if s.IsZero() || s.IsNull() {
@@ -110,7 +108,6 @@ func (c *converter) providers(top src) {
 	}
 }
 
-// namedProviders reads {id: options}.
 func (c *converter) namedProviders(s src) {
 	for _, e := range s.entries() {
 		c.oneProvider(e.src, cmp.Or(e.get("id").text(), e.key))
@@ -134,7 +131,6 @@ func (c *converter) provider(s src) {
 	}
 }
 
-// oneProvider makes a target of an id and its options.
 func (c *converter) oneProvider(s src, id string) {
 	id = c.withEnv(s, id)
 	if strings.HasPrefix(id, "file://") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(id)) {

@@ -16,7 +16,6 @@ import (
 // This file keeps secrets of the source out of the suite. Readers replace them by environment variables; what no reader knows is masked
 // in every file that is written.
 
-// secrets are the secrets of the source and the variables that replace them.
 type secrets struct {
 	variables []secretVariable // in the order of the source
 	passwords []string         // of addresses, which no variable replaces
@@ -247,7 +246,6 @@ var varsPath = pattern{expression: `(?:^|[.\] ])vars(?:[.\[]|$)`}
 
 var configPath = pattern{expression: `(?:^|[.\] ])(?:config|headers|extra_headers|auth|request|body|env)(?:[.\[]|$)`}
 
-// lastKeys returns the key of a value and the key around it.
 func (s src) lastKeys() (own, outer string) {
 	words := strings.FieldsFunc(pathIndex.regexp().ReplaceAllString(s.path, ""), func(r rune) bool { return r == '.' || r == ' ' })
 	if n := len(words); n > 1 {
@@ -348,7 +346,6 @@ var (
 	inAddress     = pattern{expression: `(?i)^(?:sig|code|sid)$`} // secret names of parameters, and usual words elsewhere
 )
 
-// withoutSecrets removes literal secrets from an address.
 func withoutSecrets(s src, address string) string {
 	if userInAddress.matches(address) {
 		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")

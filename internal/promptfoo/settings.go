@@ -59,7 +59,6 @@ func (c *converter) option(e keyed) {
 	}
 }
 
-// asFlags has options whose counterpart is a flag.
 var asFlags = map[string]string{
 	"cache":              "a flag: `evalrun run --cache`",
 	"showProgressBar":    "progress is shown on a terminal; `-q` hides it",
@@ -193,7 +192,6 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 	return text(s, s.Written())
 }
 
-// secretNumbers matches the names of numbers that are secret.
 var secretNumbers = pattern{expression: `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`}
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.

@@ -382,7 +382,6 @@ func (c *converter) armsOf(t *testCase) (arms []string) {
 	return slices.Compact(arms)
 }
 
-// promptsNamed returns the prompts that a reference means.
 func (c *converter) promptsNamed(ref string) []*prompt {
 	found, known := c.byRef[ref]
 	if known || !c.fates.spend(len(c.prompts)/100) {
@@ -554,7 +553,6 @@ func (c *converter) filled(t *testCase) *testCase {
 	return t
 }
 
-// addDefaults writes what all cases have.
 func (c *converter) addDefaults(out *mapping) {
 	d := &mapping{}
 	if c.defaults.repeats > 1 {

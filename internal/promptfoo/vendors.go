@@ -65,7 +65,6 @@ var addresses = map[string][2]string{
 
 const dashScope = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
 
-// knownProvider returns what the importer knows of a prefix.
 func knownProvider(prefix string) (provider, bool) {
 	if at, ok := addresses[prefix]; ok {
 		return provider{vendor: compatible, kinds: "chat", defaults: true, baseURL: at[0], keyEnv: at[1]}, true

@@ -26,7 +26,6 @@ import (
 // baselinesFile has the names of baselines. Users should commit it.
 const baselinesFile = "baselines.json"
 
-// baseline is a named run.
 type baseline struct {
 	Run   string `json:"run"`  // its id
 	Path  string `json:"path"` // of the run directory or the exported file, relative to the file with the names
@@ -343,7 +342,6 @@ func (d Dir) baselineHint(name string, named map[string]baseline) string {
 	return "; " + cmp.Or(diag.DidYouMean(name, slices.Collect(maps.Keys(named))), "`evalrun baseline list` lists them")
 }
 
-// baselineName matches valid names of baselines.
 var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // maxFile bounds the small files of a folder, in bytes.

@@ -134,7 +134,6 @@ func isRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// runsAt returns the run at a path, or the runs below it.
 func (d Dir) runsAt(name string) []string {
 	path := d.Path(name)
 	info, err := os.Stat(path)

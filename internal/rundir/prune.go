@@ -25,7 +25,6 @@ type Pruning struct {
 	Now    time.Time
 }
 
-// pruned is the result of Prune.
 type pruned struct {
 	DryRun  bool        `json:"dryRun"`
 	Deleted []prunedRun `json:"deleted"`
@@ -37,7 +36,6 @@ type pruned struct {
 	Others int `json:"others"`
 }
 
-// prunedRun is a run or folder in a Pruned.
 type prunedRun struct {
 	ID        string   `json:"id"`
 	StartedAt string   `json:"startedAt,omitempty"`
@@ -147,7 +145,6 @@ func (d Dir) candidates(root *os.Root, out *pruned) []withHeader {
 	return slices.DeleteFunc(headers, func(one withHeader) bool { _, is := known[filepath.Base(one.Dir)]; return !is })
 }
 
-// newID matches the names that NewID makes.
 var newID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9a-f]{6}$`)
 
 // pruneRemains deletes a folder in which a run was to be, and says why it stays if that fails.

@@ -230,7 +230,6 @@ func (a *givenAnswers) take(t *eval.Trial) []*answerLine {
 	return out
 }
 
-// unused reports the lines that answer no trial of the given cases.
 func (a *givenAnswers) unused(cases []string) []error {
 	var out []error
 	for i, used := range a.used {

@@ -60,7 +60,6 @@ func (f *Options) within(dir, suite string) (files.Within, error) {
 	return f.around(f.noting(root, suite), b), nil
 }
 
-// around applies the rules of a project to its files.
 func (f *Options) around(project fs.FS, b boundary) files.Within {
 	w := files.Within{Project: project, At: b.at, Of: b.of, Untrusted: f.Untrusted}
 	if len(f.AllowFile) > 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// files lists what is in the folder of a site.
 func (s *site) files() (all []string) {
 	s.Helper()
 	err := filepath.WalkDir(s.at.Abs(""), func(path string, _ fs.DirEntry, err error) error {

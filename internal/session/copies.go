@@ -88,7 +88,6 @@ func (l *Loaded) loadForeign(i int, opts suite.Options) (*suite.Suite, error) {
 	return s, nil
 }
 
-// recordedRun is a run and its directory.
 type recordedRun struct {
 	*eval.Run
 	dir string

@@ -111,7 +111,6 @@ func (d *Doctor) proxies() {
 	}
 }
 
-// proxyOf removes the credentials from the address of a proxy.
 func proxyOf(value string) (address string, ok bool) {
 	if !strings.Contains(value, "://") {
 		value = "http://" + value

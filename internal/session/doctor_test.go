@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// answeredDoctor is what a service answers, and what the check-up makes of it.
 type answeredDoctor struct {
 	name    string
 	answer  http.HandlerFunc

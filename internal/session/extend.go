@@ -129,7 +129,6 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// noSuites refuses a run of other suites.
 func (e *extendedRun) noSuites(plan *runner.Plan) error {
 	var was, now []string
 	for i := range e.doc.Run.Suites {
@@ -256,7 +255,6 @@ func (e *extendedRun) has() func(*eval.Trial) bool {
 	}
 }
 
-// record notes which run this one extends.
 func (e *extendedRun) record(run *eval.Run) {
 	was := &e.doc.Run
 	run.ExtendedFrom = append(slices.Clone(was.ExtendedFrom), was.ID)

@@ -28,7 +28,6 @@ type BatchForecast struct {
 	SamePrice []string `json:"samePrice,omitempty"`
 }
 
-// batchedModel is the share of a model.
 type batchedModel struct {
 	Service   string `json:"service,omitempty"` // "" for the unnamed one
 	Model     string `json:"model"`
@@ -60,7 +59,6 @@ func (j *Job) Batching() batchBounds {
 	}
 }
 
-// batchForecaster adds up what goes into batches.
 type batchForecaster struct {
 	of     batchBounds
 	prices *eval.PriceList
@@ -77,7 +75,6 @@ type batchLoad struct {
 // itemBytes is what a line of a batch has in addition to its prompt, at most for most.
 const itemBytes = 512
 
-// batches reports whether calls to a service come by batch.
 func (b *batchForecaster) batches(service string) bool {
 	if b.of == nil {
 		return false

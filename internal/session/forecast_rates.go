@@ -38,7 +38,6 @@ func (l load) spread(requests, tokens int) (least, most time.Duration) {
 	return least, most
 }
 
-// take adds what calls to a model take.
 func (s *forecaster) take(of runner.ModelRef, l load) { s.loads[of] = s.loads[of].plus(l) }
 
 func (s *forecaster) embeddings() (texts int) {

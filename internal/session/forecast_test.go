@@ -26,7 +26,6 @@ func planOf(t *testing.T, text string) *runner.Plan {
 	return filtered(t, text, runner.Filter{})
 }
 
-// filtered plans what a filter takes of a suite.
 func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 	t.Helper()
 	var diags diag.List

@@ -35,7 +35,6 @@ func (l *Loaded) origin(i int, s *suite.Suite, opts suite.Options) (*gate.Origin
 	return l.originInRun(s)
 }
 
-// originInRun is the gate of a run.
 func (l *Loaded) originInRun(s *suite.Suite) (*gate.Origin, error) {
 	name := l.Options.GateOf
 	path, err := l.Options.In().FindCompared(name)
@@ -195,7 +194,6 @@ func (l *Loaded) lostSuites(was *projectFile, ref, commit string) error {
 	return nil
 }
 
-// originInFile is the gate of another version of a suite.
 func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin, error) {
 	name := l.Options.GateOf
 	if err := l.Options.unlinked(name); err != nil {

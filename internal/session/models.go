@@ -53,7 +53,6 @@ func (m *models) open(p *suite.Program, call *eval.Call) (*proxy.Trial, error) {
 	return m.proxy.Open(config), nil
 }
 
-// start starts the proxy, once.
 func (m *models) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -77,7 +77,6 @@ func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
 	return fmt.Sprintf("%s (%s) refuses requests without a key: %s; name the variable that holds one by `keyEnv`", who, n.of.URL, e)
 }
 
-// dialNamed opens the way to a named service.
 func (s *Session) dialNamed(one *namedService) speaker {
 	c := &contact{
 		NamedService: one.NamedService, URL: one.URL, Key: one.Key(), UserAgent: "evalrun/" + s.Version,

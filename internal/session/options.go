@@ -144,7 +144,6 @@ func (f *Options) CheckRace() error {
 	return nil
 }
 
-// source is where the options say that answers come from.
 func (f *Options) source() (eval.Source, error) {
 	from, err := f.Source()
 	if err != nil {

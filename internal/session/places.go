@@ -109,7 +109,6 @@ func decoys(dir, canary string) error {
 	return failed
 }
 
-// make makes the place of a trial.
 func (p *places) make(of *suite.Program) (at trialPlace, err error) {
 	base, err := p.open()
 	if err != nil {
@@ -208,7 +207,6 @@ func boundDirs(of *suite.Program) (dirs []string) {
 	return append(dirs, of.Confined.Bind...)
 }
 
-// copyPublic copies what everybody may read.
 func copyPublic(from, to string) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -259,7 +257,6 @@ func copyShown(from, to string) error {
 	return os.WriteFile(to, data, info.Mode().Perm()|0o400) //nolint:gosec // a name of the suite's
 }
 
-// close removes all places.
 func (p *places) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,7 +283,6 @@ func words(of *suite.Program, args []string, program, dir, top string, join func
 
 func joinLocal(names ...string) string { return filepath.FromSlash(path.Join(names...)) }
 
-// placeEnv is what a program gets besides the variables of every program.
 func placeEnv(of *suite.Program, home, tmp, work string) []string {
 	env := []string{"TMPDIR=" + tmp, "TMP=" + tmp, "TEMP=" + tmp}
 	if of.Placed() {

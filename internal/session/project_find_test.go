@@ -79,7 +79,6 @@ func TestOnlyOwnFilesAreOwned(t *testing.T) {
 	}
 }
 
-// suiteFiles are the files of globs, relative to the folder, and the problems.
 func suiteFiles(t *testing.T, dir string, globs ...string) (names []string, problems error) {
 	t.Helper()
 	var diags diag.List

@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// keyReader is a key of a project file with its reader.
 type keyReader struct {
 	yaml.Key
 	read func(f *projectFile, n yaml.Node)
@@ -61,7 +60,6 @@ func ownSettings() []keyReader {
 	}
 }
 
-// servicesShape is the shape of the key `services` in suites.
 func servicesShape(templates bool) yaml.Schema {
 	keys := suite.Shape(templates)["properties"].(yaml.Schema)
 	return keys["services"].(yaml.Schema)
@@ -71,7 +69,6 @@ func key(name string, is yaml.Shape, doc string, read func(f *projectFile, n yam
 	return keyReader{yaml.Key{Name: name, Is: is, Doc: doc}, read}
 }
 
-// word reads one of a few words.
 func word[T ~string](name string, words []string, doc string, at func(*eval.Options) *T) keyReader {
 	return key(name, yaml.Word(words...), doc, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = T(n.Word(words...))

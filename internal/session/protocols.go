@@ -24,7 +24,6 @@ var protocols = map[eval.ProtocolName]protocol{
 	eval.Anthropic:  {(*anthropic.Client)(nil), "", func(c *contact) speaker { return anthropic.New(c.server()) }},
 }
 
-// protocol says how to connect to services of one protocol.
 type protocol struct {
 	// can shows, by the interfaces that it implements, what the client can do. It is nil and never called.
 	can speaker

@@ -96,7 +96,6 @@ func (r *recording) around(next flow.Service, of string) flow.Service {
 	return flow.Replay(r.Recordings, next, of)
 }
 
-// know keeps what is known of models.
 func (r *recording) know(models []eval.Model) {
 	if r == nil {
 		return

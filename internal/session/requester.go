@@ -27,7 +27,6 @@ func (c Requester) Connect(j *Job) (*Session, error) {
 	return s, err
 }
 
-// servedModels lists the models of one service.
 type servedModels struct {
 	Service string       `json:"service"` // "" for the service without a name
 	Models  []eval.Model `json:"models"`

@@ -79,7 +79,6 @@ func (s *Session) admit(o *rescoredRun) error {
 // embeds reports whether the scorers of a suite want embeddings.
 func (s *Session) embeds() bool { return s.anyVersion((*suite.Suite).Embeds) }
 
-// anyVersion reports whether a condition holds for any suite, or for its earlier version.
 func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
@@ -90,7 +89,6 @@ func (s *Session) callsJudges() bool {
 	return from.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
 }
 
-// recordSource records where the answers are from.
 func (o *rescoredRun) recordSource(run *eval.Run) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || o.from.AskJudges && run.Emulator // what an emulated judge says is from a script too

@@ -21,7 +21,6 @@ const (
 	writes       // where a run and its reports are written
 )
 
-// optionFlag is an option by the name of its flag.
 type optionFlag struct {
 	Name  string
 	Role  role
@@ -114,7 +113,6 @@ func baselineFlag(o *eval.Options) optionFlag {
 	return optionFlag{"--baseline", keeps, o.BaselineName()}
 }
 
-// given reports whether the option was given.
 func (f optionFlag) given() bool {
 	v := reflect.ValueOf(f.Value)
 	return v.IsValid() && !v.IsZero() && (v.Kind() != reflect.Slice && v.Kind() != reflect.Map || v.Len() > 0)

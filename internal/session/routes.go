@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// routes send calls to the services by their names.
 type routes struct {
 	flow.Service // the unnamed one, and applications
 	named        map[string]flow.Service
@@ -53,7 +52,6 @@ func (r *routes) Of(name string) runner.ModelSource { return described{r.of(name
 // Lost records that a service does not answer about its models.
 func (r *routes) Lost(name string, e *eval.Error) bool { return r.lost(name, e) }
 
-// described is the source of metadata for the models of a named service.
 type described struct {
 	runner.ModelSource
 	name string

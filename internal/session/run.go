@@ -81,7 +81,6 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	return dir, c.carryOut(ctx, progress, signals)
 }
 
-// create makes the run file.
 func (s *Session) create(run *eval.Run, plan *runner.Plan, dir string) (*journal.Writer, error) {
 	copies := s.Copies()
 	run.Copies = journal.CopiesOf(copies)
@@ -428,7 +427,6 @@ func (c *consumer) decideOnOutcome(r *eval.Result) {
 	}
 }
 
-// tooMany says that a limit of failures is reached.
 func tooMany(limit int) string {
 	if limit == 1 {
 		return "1 trial failed (--fail-fast)"
@@ -515,7 +513,6 @@ func (c *consumer) halt(reason eval.EndReason, message string) {
 	}
 }
 
-// finish writes the end of the run.
 func (c *consumer) finish() error {
 	if c.broken != nil {
 		_ = c.journal.Close() // it is broken already

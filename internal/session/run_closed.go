@@ -45,7 +45,6 @@ func (c *closings) of(service, model string) string {
 	return cmp.Or(c.reasons[closing{service: service}], c.reasons[closing{service, model}])
 }
 
-// none reports whether nothing is closed.
 func (c *closings) none() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

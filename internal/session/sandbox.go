@@ -62,7 +62,6 @@ func refusal(err error) error {
 	return fmt.Errorf("bubblewrap is denied: bwrap %s; %s", strings.Join(strings.Fields(err.Error()), " "), advice)
 }
 
-// bwrapSystem are the arguments that show the system.
 func bwrapSystem(offline bool) []string {
 	args := []string{
 		"--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--die-with-parent", "--new-session", "--hostname", "job",
@@ -127,7 +126,6 @@ func bwrapArgs(p *suite.Program, covered []string, at trialPlace, etc, shown str
 	return append(args, rest...)
 }
 
-// caged is a program under bubblewrap.
 func (s *Session) caged(p *suite.Program, at trialPlace, shown string, words []string) (run files.Invocation, err error) {
 	etc, err := s.workspaces.places.etc(p)
 	if err != nil {
@@ -145,7 +143,6 @@ func (s *Session) caged(p *suite.Program, at trialPlace, shown string, words []s
 	return run, nil
 }
 
-// templated is a command with the places of a trial.
 func templated(command []string, at trialPlace, shown string, more []string) files.Invocation {
 	fill := strings.NewReplacer("{{.workspace}}", at.work, "{{.home}}", at.home, "{{.files}}", shown, "{{.proxy}}", at.proxy)
 	var out []string

@@ -21,7 +21,6 @@ type serviceSetting struct {
 	suite  func(*suite.UnnamedService) string
 }
 
-// unnamedService lists the settings of the unnamed service.
 func unnamedService() []serviceSetting {
 	return []serviceSetting{
 		{

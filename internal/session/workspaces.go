@@ -38,7 +38,6 @@ type folders struct {
 	removers chan struct{} // holds a token for each removal in progress
 }
 
-// opened is the workspace of a trial that is under way.
 type opened struct {
 	name string // in workspacesDir
 	of   *suite.Program
@@ -149,7 +148,6 @@ func (w *folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result
 	}
 }
 
-// isFirst reports whether a call is the first one of its trial.
 func isFirst(call *eval.Call) bool { return !call.Live || len(call.Contents) == 1 }
 
 // fill copies the workspace of a program in the state in which the suite was read.
@@ -235,7 +233,6 @@ func (w *folders) removeOlder(trialID, current string) {
 	}
 }
 
-// names are the workspaces that are there.
 func (w *folders) names() []string {
 	entries, err := os.ReadDir(w.path(""))
 	if err != nil { // mostly there are none

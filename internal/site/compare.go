@@ -67,7 +67,6 @@ func (s *site) compareAll() ([]comparison, error) {
 	return out, nil
 }
 
-// compare compares two runs and writes the page of the comparison.
 func (s *site) compare(p runPair) (comparison, error) {
 	base, err := s.open(p.base)
 	if err != nil {
@@ -136,7 +135,6 @@ func comparisonPage(base, head string) string {
 	return path.Join(comparisonsDir, base+"--"+head+".html")
 }
 
-// brief returns the list entry of a comparison.
 func brief(p runPair, c *compare.Comparison) comparison {
 	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
 	for i := range c.Arms {

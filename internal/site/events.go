@@ -50,7 +50,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watcher is one reader of the events of a run.
 type watcher struct {
 	run  *openRun
 	mark string

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// watched reads events as a browser does.
 type watched struct {
 	lines *bufio.Scanner
 	id    string
@@ -43,7 +42,6 @@ func watch(t *testing.T, s *Server, path, last string) *watched {
 	return w
 }
 
-// update is an event, decoded.
 type update struct {
 	name string
 	Head *struct {
@@ -117,7 +115,6 @@ func beginWatching(t *testing.T, trials ...*eval.Result) watching {
 	return watching{w, s, key, resp.Header.Get(markHeader)}
 }
 
-// events is where the events after a mark are.
 func (r *watching) events(mark string) string { return "/run/" + r.key + "/events?after=" + mark }
 
 func (r *watching) watch(t *testing.T, last string) *watched {

@@ -148,12 +148,10 @@ func (f *folder) close() {
 	_ = f.root.Close() // all files in it are closed
 }
 
-// path returns the path of a file for messages.
 func (f *folder) path(name string) string {
 	return filepath.Join(f.root.Name(), filepath.FromSlash(name))
 }
 
-// dataFolder is a data folder that is being written.
 type dataFolder struct {
 	in   *folder
 	name string
@@ -166,7 +164,6 @@ func (f *folder) newParcel() (*dataFolder, error) {
 	return p, f.root.MkdirAll(p.name, 0o755)
 }
 
-// add writes a file into the folder.
 func (p *dataFolder) add(name string, parts ...[]byte) error {
 	at := path.Join(p.name, name)
 	if err := p.in.root.MkdirAll(path.Dir(at), 0o755); err != nil {

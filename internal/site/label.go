@@ -100,7 +100,6 @@ func (s *Server) giveToken(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"token": l.token}, nil)
 }
 
-// opinion is a label in the JSON that the page shows.
 type opinion struct {
 	Who     string `json:"who"`
 	Label   string `json:"label"`

@@ -14,7 +14,6 @@ import (
 // mostLabelFiles bounds the suites on the page of labels.
 const mostLabelFiles = 200
 
-// labelSums sums up the labels of one suite.
 type labelSums struct {
 	Suite   string `json:"suite"`
 	Answers int    `json:"answers"`
@@ -75,7 +74,6 @@ func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who}, nil)
 }
 
-// escapeGlob makes a glob that matches the path literally.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }

@@ -52,7 +52,6 @@ func serveLabels(t *testing.T) *Server {
 	return s
 }
 
-// keyOfRun is what a run is called in addresses.
 func keyOfRun(t *testing.T, s *Server, id string) string {
 	t.Helper()
 	for _, one := range data[[]viewedRun](t, s, "/data/runs") {

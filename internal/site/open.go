@@ -214,7 +214,6 @@ func (r *openRun) blocksOf(mark string) (int, bool) {
 	return n, epoch == r.epoch && err == nil && n >= 0 && n <= r.served.Blocks()
 }
 
-// markHeader carries the mark of an index.
 const markHeader = "Evalrun-Mark"
 
 func (s *Server) block(w http.ResponseWriter, r *http.Request) {

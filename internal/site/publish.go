@@ -20,7 +20,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// mostRuns bounds the runs of a site.
 const mostRuns = 1000
 
 // PublishOptions configure a site.
@@ -135,7 +134,6 @@ func (s *site) tidy() {
 	}
 }
 
-// newestFirst is the order in which pages list runs.
 func newestFirst(a, b *page.ListedRun) int {
 	return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
 }

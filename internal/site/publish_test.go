@@ -82,7 +82,6 @@ func (f folder) record(name string, day int, letters string, change func(*eval.R
 	expect.OK(f, w.Finish(&eval.End{Reason: eval.EndCompleted, FinishedAt: fmt.Sprintf("2026-01-%02dT00:01:00Z", day)}))
 }
 
-// published writes a site of all runs to "site".
 func (f folder) published(o site.PublishOptions) *site.Site {
 	f.Helper()
 	o.Runs, o.Out = append(o.Runs, "runs"), "site"
@@ -107,7 +106,6 @@ func (f folder) files() map[string]string {
 	return out
 }
 
-// pages are the names of the pages among files.
 func pages(files map[string]string) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path.Ext(name) == ".html" {
@@ -119,7 +117,6 @@ func pages(files map[string]string) (out []string) {
 
 var blockScript = regexp.MustCompile(`^evalrun\("([a-z0-9/]+)","([A-Za-z0-9+/=]*)"\);\n$`)
 
-// block is the JSON of a block of data.
 func (f folder) block(script string) string {
 	f.Helper()
 	m := blockScript.FindStringSubmatch(script)
@@ -133,7 +130,6 @@ func (f folder) block(script string) string {
 	return string(data)
 }
 
-// data is the JSON of all blocks.
 func (f folder) data(files map[string]string) string {
 	f.Helper()
 	var all strings.Builder
@@ -156,7 +152,6 @@ func (f folder) named(files map[string]string, name string, v any) {
 	expect.OK(f, json.Unmarshal([]byte(f.block(text)), v))
 }
 
-// attribute is the value of an attribute of a page.
 func attribute(t testing.TB, page, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(` ` + name + `="([^"]*)"`).FindStringSubmatch(page)
@@ -288,7 +283,6 @@ func TestEveryPageHasThePolicyAndLoadsOnlyFilesOfTheSite(t *testing.T) {
 	}
 }
 
-// isFolder reports whether some file is in a folder.
 func isFolder(files map[string]string, at string) bool {
 	for name := range files {
 		if at == "." || strings.HasPrefix(name, at+"/") {

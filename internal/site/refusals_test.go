@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// to are options that publish all runs in a folder.
 func to(out string) site.PublishOptions { return site.PublishOptions{Runs: []string{"runs"}, Out: out} }
 
 func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {

@@ -38,7 +38,6 @@ func publishedKey(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// heads reads the headers of the named runs.
 func (s *site) heads(paths []string) error {
 	known := map[string]string{}
 	var problems []error
@@ -104,7 +103,6 @@ func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, e
 	return rundir.At("").Open(path)
 }
 
-// writeRun writes the blocks and the page of a run.
 func (s *site) writeRun(r *published) (page.RunFigures, error) {
 	d, err := s.open(r)
 	if err != nil {
@@ -122,7 +120,6 @@ func (s *site) writeRun(r *published) (page.RunFigures, error) {
 	return page.Summarize(d), s.to.page(runPage(r), s.drawRun(r))
 }
 
-// writeBlocks writes each block of a run to a file.
 func (s *site) writeBlocks(r *published, served *page.Served) error {
 	p, err := s.to.newParcel()
 	if err != nil {

@@ -167,7 +167,6 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 	answer(w, known, nil)
 }
 
-// summarize reads all trials of a run.
 func summarize(path string) page.RunFigures {
 	d, err := rundir.At("").Open(path)
 	if err != nil {

@@ -181,7 +181,6 @@ func (s *Server) routes() http.Handler {
 	return m
 }
 
-// links lead to the pages of several runs.
 func (s *Server) links() []page.RunsLink {
 	out := []page.RunsLink{
 		{Name: "runs", Title: "Runs", Address: "/"},

@@ -110,7 +110,6 @@ func ask(t *testing.T, s *Server, path string, change func(*http.Request)) (*htt
 	return resp, string(body)
 }
 
-// data reads JSON.
 func data[T any](t *testing.T, s *Server, path string) T {
 	t.Helper()
 	resp, body := ask(t, s, path, nil)

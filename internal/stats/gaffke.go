@@ -50,7 +50,6 @@ func GaffkeNonInferiority(d []float64, supportMin, margin float64) float64 {
 	return gaffkeBelow(values, supportMin, -margin)
 }
 
-// valueCount is a value and its number of units.
 type valueCount struct{ at, count float64 }
 
 // tally sorts, so that the result does not depend on the order of the units.
@@ -180,7 +179,6 @@ func power(base complex128, n int) complex128 {
 	}
 }
 
-// squareOf returns the square of the length of z.
 func squareOf(z complex128) float64 { return real(z)*real(z) + imag(z)*imag(z) }
 
 // imhof is the integral of sin(theta(u))/(u*rho(u)) over u > 0, which is

@@ -251,7 +251,6 @@ func (n *Nights) evidence(t *turn) NightEvidence {
 	return sums
 }
 
-// streaks returns the evidence of streaks by their first night.
 func (n *Nights) streaks(t *turn) []float64 {
 	by, cases := make([]float64, len(n.rows)), 0.0
 	for i, s := range t.streaks {

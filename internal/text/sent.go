@@ -128,7 +128,6 @@ func Part(p eval.Part) string {
 	return ""
 }
 
-// fileText describes a file that was sent.
 func fileText(what string, f *eval.Image) string {
 	resized := ""
 	if f.SourceSHA256 != "" {

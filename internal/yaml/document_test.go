@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// decoded is the schema as an editor reads it.
 func decoded(t *testing.T, doc []byte) map[string]any {
 	t.Helper()
 	var out map[string]any

@@ -369,7 +369,6 @@ func (n Node) Offset(i int) diag.Pos {
 	return pos
 }
 
-// from returns the source from the beginning of a line.
 func (d *doc) from(line int) string {
 	if d.starts == nil {
 		d.starts = []int{0}

@@ -153,7 +153,6 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, quoted...)
 }
 
-// escaped reports whether JSON may write a character as an escape.
 func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }
 
 // Value converts the node to the value of a variable: texts unchanged, numbers as written. A number that JSON cannot

@@ -188,7 +188,6 @@ func micros(at string) int64 {
 	return t.UnixMicro()
 }
 
-// adder inserts the cells of a run and sums them up by arm.
 type adder struct {
 	run         int64
 	words       *words

@@ -73,7 +73,6 @@ func newWords(tx *sql.Tx) (*words, error) {
 
 func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Close()) }
 
-// know looks up a text, and adds a new one.
 func (w *words) know(text string) error {
 	if _, ok := w.ids[text]; ok {
 		return nil

@@ -141,7 +141,6 @@ func (r *cellReader) float() float64 {
 // mostWaiting bounds the cells in memory, in bytes.
 const mostWaiting = 4 << 20
 
-// cellBatch inserts the cells of a run, many to a row.
 type cellBatch struct {
 	run, buckets int64
 	insert       *sql.Stmt

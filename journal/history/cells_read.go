@@ -110,7 +110,6 @@ func (c *trendRow) add(one *storedSums, metric int64, named bool) {
 	c.value, c.units = eval.Sum{Total: float64(c.Counts.Pass), N: c.Counts.Judged()}, c.Counts.Ran()
 }
 
-// casesInCells adds the cases of runs with buckets.
 func (s *Store) casesInCells(names []string, suite, arm string, limit int) ([]string, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return names, err
@@ -171,7 +170,6 @@ func (l *caseList) add(run int64, data []byte) error {
 	})
 }
 
-// settle lists the cases of the current run.
 func (l *caseList) settle() {
 	slices.SortFunc(l.fresh, func(a, b placedCase) int { return cmp.Compare(a.place, b.place) })
 	for _, one := range l.fresh {

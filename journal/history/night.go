@@ -83,10 +83,8 @@ func fromOutside(kind eval.ErrorKind) bool {
 	return false
 }
 
-// armOfNight identifies the arm of a night.
 type armOfNight struct{ suite, arm string }
 
-// nightInReading is a Night whose trials are being read.
 type nightInReading struct {
 	Night
 	places map[string]int

@@ -17,7 +17,6 @@ const (
 	longestField = 200 // columns
 )
 
-// failures are the cases that failed so far.
 type failures struct {
 	listed []string // by suite, case and arm: repeats of a case are one failure
 	more   int      // failed trials of other cases

@@ -103,7 +103,6 @@ func (c *Client) resultsAt(id, said string) string {
 	return c.batchURL(id) + "/results"
 }
 
-// itemReply reads a line of results.
 func itemReply(f wire.Fields) (*wire.BatchReply, error) {
 	var id, kind wire.Word
 	var result wire.Fields

@@ -18,7 +18,6 @@ import (
 // version is the protocol version that requests name, unless the server's headers set another one.
 const version = "2023-06-01"
 
-// path is where messages are.
 const path = "v1/messages"
 
 // Client calls the service. It is safe for concurrent use.

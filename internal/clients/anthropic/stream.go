@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// maxBlocks bounds the blocks of a message.
 const maxBlocks = 100_000
 
 type assembly struct {

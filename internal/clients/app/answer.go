@@ -14,7 +14,6 @@ import (
 
 const maxCalls = 10_000
 
-// answer is the answer of an application, with the parts that it gave.
 type answer struct {
 	text   string
 	calls  []eval.FunctionCall

@@ -323,7 +323,6 @@ func unknown(f wire.Fields, at string, keys ...string) error {
 	return nil
 }
 
-// unknownInCalls is unknown for each of the calls.
 func unknownInCalls(raw json.RawMessage) error {
 	var calls []wire.Fields
 	_ = json.Unmarshal(raw, &calls) // readCalls reports what is no list of objects

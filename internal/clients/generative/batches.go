@@ -198,7 +198,6 @@ func (c *Client) notABatch(op *operation) error {
 	return eval.Errorf(eval.KindMalformed, "the answer is neither a batch nor a list of batches")
 }
 
-// itemReply reads one of the results.
 func itemReply(f wire.Fields) (*wire.BatchReply, error) {
 	var metadata wire.Fields
 	var key wire.Word

@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// line is a line of results as the vendor writes it.
 func line(id, response, failure string) string {
 	return `{"id": "batch_req_` + id + `", "custom_id": "` + id + `", "response": ` + response + `, "error": ` + failure + "}\n"
 }

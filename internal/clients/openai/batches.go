@@ -168,7 +168,6 @@ func mistakes(raw json.RawMessage) []string {
 	return out
 }
 
-// itemReply reads a line of results.
 func itemReply(f wire.Fields) (*wire.BatchReply, error) {
 	var id wire.Word
 	var response wire.Fields

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// maxItems bounds the items of a response.
 const maxItems = 100_000
 
 // responsesAssembly builds a response from its events. Most servers repeat all items in the last event. If it has

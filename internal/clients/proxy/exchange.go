@@ -106,7 +106,6 @@ func (x *exchange) serve() {
 	}
 }
 
-// receive reads the body of the request.
 func (x *exchange) receive() error {
 	var body bytes.Buffer
 	body.Grow(int(min(max(x.r.ContentLength, 0), maxRequest)) + bytes.MinRead) // where less comes, the rest is never touched
@@ -118,7 +117,6 @@ func (x *exchange) receive() error {
 // usualOutput is what is reserved for an answer to a request that names no limit, in tokens.
 const usualOutput = 4096
 
-// counted makes a call that costs something.
 func (x *exchange) counted(ctx context.Context, call *eval.Call) {
 	if x.trial.Priced && !x.trial.Prices.Knows(call.Model) {
 		x.in.refuse(x.w, http.StatusBadRequest, fmt.Sprintf(
@@ -195,7 +193,6 @@ func (x *exchange) attempt(ctx context.Context, call *eval.Call, line Line) (*ev
 	return nil, &e
 }
 
-// passes reports whether a reply was passed on to its end.
 func passes(forward func()) (whole bool) {
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it

@@ -22,7 +22,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// key is that of the services.
 const key = "canary-of-the-service"
 
 type line interface {
@@ -45,7 +44,6 @@ func lineOf(p eval.ProtocolName, at string) line {
 	return generative.New(s)
 }
 
-// proxied is a proxy in front of a server.
 func proxied(t *testing.T, protocol eval.ProtocolName, handle http.HandlerFunc) (*proxy.Proxy, line) {
 	t.Helper()
 	server := httptest.NewServer(handle)

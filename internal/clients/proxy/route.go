@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// kind says what a request asks for.
 type kind int
 
 const (

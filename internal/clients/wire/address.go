@@ -98,7 +98,6 @@ func (h Hosts) Allow(header string) bool {
 	return name != "" && slices.Contains(h.names, strings.ToLower(name))
 }
 
-// isScopeBase reports whether scopes may begin so.
 func isScopeBase(base string) bool {
 	u, err := url.Parse(base)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") &&

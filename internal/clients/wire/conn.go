@@ -36,7 +36,6 @@ import (
 // MaxResponseBytes bounds a decoded answer.
 const MaxResponseBytes = 16 << 20
 
-// maxHeaderBytes bounds the headers of a reply.
 const maxHeaderBytes = 1 << 20
 
 // Config configures a Conn.

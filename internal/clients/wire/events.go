@@ -39,7 +39,6 @@ func isEvent(in *bufio.Reader) bool {
 	return beginsEvent(beginning)
 }
 
-// beginsEvent reports whether a text begins with a field of an event, or with a comment.
 func beginsEvent(text []byte) bool {
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		if bytes.HasPrefix(text, []byte(field)) {
@@ -163,7 +162,6 @@ func (e *eventChunks) rest() io.Reader {
 	return &b
 }
 
-// beginsField reports whether a text is a part of the name of a field.
 func beginsField(text []byte) bool {
 	names := []string{"data", "event", "id", "retry"}
 	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, string(text)) })
@@ -199,7 +197,6 @@ func (e *eventChunks) stray(line []byte) error {
 
 var errorField = []byte("error:")
 
-// strayError is text outside of events.
 type strayError struct{ text []byte }
 
 func (e *strayError) Error() string { return "text outside of events" }

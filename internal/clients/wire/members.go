@@ -126,7 +126,6 @@ func role(c *eval.Content) json.RawMessage {
 	return Quoted("user")
 }
 
-// typeOf returns the `type` of a raw part.
 func typeOf(raw json.RawMessage) string {
 	var p struct {
 		Type string `json:"type"`

@@ -200,7 +200,6 @@ func turn(
 	return out
 }
 
-// isMessage reports whether a raw part is a complete message.
 func isMessage(raw json.RawMessage) bool {
 	var m struct {
 		Role string `json:"role"`

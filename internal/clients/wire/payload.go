@@ -171,7 +171,6 @@ func AppendInstructions(out wirejson.OpenObject, r *eval.Request) wirejson.OpenO
 	return out
 }
 
-// appendSystem appends a system text in the form that is sent.
 func appendSystem(dst []byte, text string) []byte {
 	dst = append(dst, `{"parts":[{"text":`...)
 	dst = wirejson.AppendString(dst, text)
@@ -191,7 +190,6 @@ func appendTools(dst []byte, tools []eval.Declaration) []byte {
 // modes are the service's words for the modes of an eval.Choice.
 var modes = map[eval.ChoiceMode]string{eval.Auto: "AUTO", eval.None: "NONE", eval.Required: "ANY"}
 
-// appendToolChoice appends a tool choice in the form that is sent.
 func appendToolChoice(dst []byte, c *eval.Choice) []byte {
 	mode := modes[c.Mode]
 	if c.Name != "" {

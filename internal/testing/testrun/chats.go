@@ -29,7 +29,6 @@ func Chats(t testing.TB, before string, change func(*eval.Result)) *journal.Docu
 	return d
 }
 
-// complete adds up the turns of a trial.
 func complete(r *eval.Result) {
 	r.Usage, r.Timing = &eval.Usage{Source: eval.UsageService}, &eval.Timing{}
 	for i := range r.Calls {
@@ -41,7 +40,6 @@ func complete(r *eval.Result) {
 	}
 }
 
-// chats makes the trials.
 type chats struct{ before string }
 
 func said(role, text string) eval.Content {

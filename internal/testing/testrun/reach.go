@@ -71,7 +71,6 @@ func (l *reach) add(name, target, prompt string, r *eval.Result) *eval.Result {
 
 const question = "Where is order 4711?"
 
-// toolRequest is a prompt with all that one can have.
 func toolRequest(contents ...eval.Content) *eval.Request {
 	parameters := json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}}}`)
 	return &eval.Request{
@@ -88,7 +87,6 @@ func callOf(id, name, args string) eval.Piece {
 	return eval.CallPiece{Call: &eval.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}}
 }
 
-// calling is an answer of calls.
 func calling(parts ...eval.Piece) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
 		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Pieces: parts,
@@ -96,7 +94,6 @@ func calling(parts ...eval.Piece) *eval.Response {
 	}}}
 }
 
-// step is a turn that the suite answered.
 func step(answer *eval.Response, results ...eval.CallResult) eval.AnsweredCall {
 	return eval.AnsweredCall{
 		Response: *answer, Results: results,
