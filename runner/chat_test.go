@@ -194,6 +194,11 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 			second: says(" \r\n", "OTHER"), kind: eval.KindNoCandidates,
 			message: "turn 2: the answer has no content (finish reason OTHER)", turns: 2,
 		},
+		"a reason that is not known": {
+			second:  &eval.Response{Candidates: []eval.Candidate{{FinishReason: "OTHER", VendorReason: "expired"}}},
+			kind:    eval.KindNoCandidates,
+			message: `turn 2: the answer has no content (finish reason OTHER, "expired")`, turns: 2,
+		},
 		"grows large": {
 			second: says(strings.Repeat("x", wire.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit,
 			message: "turn 3: the chat has grown to", turns: 2,

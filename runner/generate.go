@@ -109,6 +109,9 @@ func endingOf(c *eval.Candidate) string {
 	if c.FinishReason != "" {
 		why = "finish reason " + c.FinishReason
 	}
+	if c.FinishReason == "OTHER" && c.VendorReason != "" {
+		why += fmt.Sprintf(", %q", c.VendorReason)
+	}
 	var words string
 	if json.Unmarshal(c.Extra["finishMessage"], &words) == nil && words != "" {
 		why += ": " + words

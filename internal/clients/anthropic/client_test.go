@@ -66,6 +66,18 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 	}
 }
 
+// A gateway that counts the prompt once, at the beginning or the end, has zeros at the other.
+func TestZerosReplaceNoTokens(t *testing.T) {
+	t.Parallel()
+	for _, counts := range [][2]string{{"14", "0"}, {"0", "14"}, {"15", "14"}} {
+		got, err := ask(t, &replies.Canned{Body: []byte(`data: {"type":"message_start","message":{"content":[],"usage":{"input_tokens":` +
+			counts[0] + `,"output_tokens":0}}}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{` +
+			`"input_tokens":` + counts[1] + `,"output_tokens":2}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n")}, true)
+		expect.OK(t, err)
+		expect.Same(t, "tokens of "+strings.Join(counts[:], ", "), []int{got.Usage.PromptTokens, got.Usage.OutputTokens}, []int{14, 2})
+	}
+}
+
 // The cryptic message about a model says what is wrong.
 func TestAnUnknownModelIsNamed(t *testing.T) {
 	t.Parallel()

@@ -140,6 +140,9 @@ func (a *assembly) take(f wire.Fields) error {
 		}
 	}
 	for name, value := range usage {
+		if string(value) == "0" && a.usage.Member(name).JSON() != nil { // of a gateway that counts only once
+			continue
+		}
 		a.usage.Member(name).Set(value)
 	}
 	if err := a.end(f); err != nil {

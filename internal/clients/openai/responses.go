@@ -50,7 +50,7 @@ func explain(e *eval.Error) *eval.Response {
 // fields and items that it does not know. The error is an *eval.Error.
 func ParseResponses(data []byte) (*eval.Response, error) {
 	return wire.ParseKept(data, &responsesAssembly{},
-		&wire.Whole{Noun: "a response", Field: "output", Other: []string{"status"}, Read: response})
+		&wire.Whole{Noun: "a response", Field: "output", Other: []string{"status"}, Read: response, Lacks: unfinished})
 }
 
 // echoed lists members that repeat the request, or that every response has. They are not recorded.
@@ -112,6 +112,13 @@ func (e *ending) check() error {
 		}
 	}
 	return nil
+}
+
+// unfinished returns the error of a response without output that is not complete.
+func unfinished(f wire.Fields) error {
+	var end ending
+	_ = wire.Read(f["status"], &end.status) // another type is none
+	return end.check()
 }
 
 // around returns the raw form of the answer, without the members that are not part of it.
@@ -256,8 +263,8 @@ func texts(raw json.RawMessage, between string) string {
 
 func responsesUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
-	counted := f.TakeCount(&c.Input, "input_tokens")
-	known := f.TakeCount(&c.Output, "output_tokens")
+	counted := f.TakeCount(&c.Input, "input_tokens", "prompt_tokens")
+	known := f.TakeCount(&c.Output, "output_tokens", "completion_tokens")
 	f.TakeCount(&c.Total, "total_tokens")
 	if !counted { // as in chat completions
 		c.Input = max(0, c.Total-c.Output)

@@ -46,6 +46,12 @@ func TestEndingsFollowTheStatus(t *testing.T) {
 			}
 		}
 	}
+	for _, status := range []string{"queued", "in_progress"} { // the output may be missing until it is there
+		_, err := fetch(t, &replies.Canned{Body: []byte(`{"id":"r","status":"` + status + `"}`)}, false)
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTruncated || e.Retry != eval.RetryNever {
+			t.Errorf("%s: got %v, want an incomplete answer that is not asked again", status, err)
+		}
+	}
 }
 
 // Where the last event has no items, those of the events before count, and pieces where an item did not end.

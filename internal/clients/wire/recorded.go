@@ -20,6 +20,7 @@ type Whole struct {
 	Field string   // a member that every answer has
 	Other []string // further members of answers that a bare error lacks
 	Read  func(Fields) (*eval.Response, error)
+	Lacks func(Fields) error // says why an answer without Field has none yet; nil for answers that always have it
 }
 
 // ParseKept decodes a complete answer, or events, which stream joins. The error is an *eval.Error.
@@ -35,6 +36,9 @@ func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, erro
 		return nil, err
 	}
 	if _, ok := f[whole.Field]; !ok {
+		if whole.Lacks != nil && whole.Lacks(f) != nil {
+			return nil, whole.Lacks(f)
+		}
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is not %s: it has no `%s`: %s", whole.Noun, whole.Field,
 			Excerpt(data))
 	}
