@@ -28,6 +28,8 @@ type scope struct {
 	names   *names   // of the scorers in this list
 	nested  bool     // in an assert-set
 	weighed bool     // a threshold weighs the scores: those that are 0 or 1 in promptfoo must be so here
+	mixed   bool     // it does in some cases alone
+	share   *float64 // what a weight of 1 in a set is to the case, nil outside of sets
 	prompt  src      // of judges, instead of their own
 	typed   []string // variables of the test that are numbers or booleans
 	about   src      // the `metadata` of the test
@@ -236,13 +238,21 @@ func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	}
 	s := a.get("weight")
 	w, ok := weightOf(a)
+	if sc.share != nil {
+		w *= *sc.share
+	}
 	switch {
 	case !ok:
 		s.todo("%s", wrongWeight(a))
-	case s.IsZero():
-	case s.IsNull():
+	case s.IsZero() && sc.share == nil:
+	case s.IsNull() && sc.share == nil:
 		s.ok("as the weight of 1 that a scorer has")
 	case w == 0:
+		if value, is := m.entries[0].value.(*mapping); is { // a scorer takes one rule
+			value.entries = slices.DeleteFunc(value.entries, func(e keyValue) bool {
+				return e.key == "min" || e.key == "max" && m.entries[0].key == "levenshtein"
+			})
+		}
 		m.set("weight", integer(0)).set("threshold", integer(0), "a weight of 0: the score is shown and never fails")
 		s.ok("as `weight: 0` with `threshold: 0`")
 	default:
@@ -258,6 +268,10 @@ func metricName(text string, sc *scope) string {
 }
 
 func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
+	if sc.weighed && !sc.nested {
+		c.spread(to, a, sc)
+		return
+	}
 	inner := &sequence{}
 	in := *sc
 	in.nested = true
@@ -292,6 +306,41 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 	a.rest(setKeys...)
 	a.ok("as `all` or `any`")
 	to.add(m, comments...)
+}
+
+// spread makes the checks of a set scorers of the case. A threshold of the case counts the share of the set that passes, and not
+// whether the set does.
+func (c *converter) spread(to *sequence, a src, sc *scope) {
+	total, why := 0.0, wrongWeight(a)
+	for _, item := range a.get("assert").items() {
+		w, _ := weightOf(c.resolved(item)) // a wrong one makes the check unscored
+		total += w
+		if item.IsScalar() {
+			why = "promptfoo reads no file here"
+		}
+	}
+	switch {
+	case sc.share != nil:
+		why = "promptfoo has no set in a set"
+	case total == 0:
+		why = "its checks have no weight, so that its score is 0"
+	case sc.mixed:
+		why = "it counts as a share where a test has a threshold; write it into the tests"
+	case !c.top.get("derivedMetrics").IsZero() && !a.get("metric").IsZero():
+		why = "derived metrics may name it, and its checks are scorers of the case"
+	}
+	if why != "" {
+		c.lostAssertion(to, a, sc, why)
+		return
+	}
+	w, _ := weightOf(a)
+	in := *sc
+	in.share = new(w / total)
+	a.get("metric").differs("not kept: its checks are scorers of the case")
+	a.get("threshold").differs("not kept: the threshold of the case counts the checks of the set")
+	c.assertions(to, a.get("assert"), &in)
+	a.rest(setKeys...)
+	a.ok("as scorers of the case, with their share of its weight")
 }
 
 // setOf joins the scorers of a set. For a threshold, it lists the smallest subsets whose weights reach it.

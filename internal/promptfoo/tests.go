@@ -70,7 +70,7 @@ func (c *converter) readDefaults(s src) {
 	}
 	scope := &scope{
 		changes: c.defaults.changes, judge: c.defaults.judge, prompt: c.defaults.prompt,
-		names: &c.metric, weighed: c.defaults.threshold != nil || c.someThreshold(),
+		names: &c.metric, weighed: c.defaults.threshold != nil || c.someThreshold(), mixed: c.defaults.threshold == nil,
 	}
 	c.assertions(&c.defaults.scorers, in.get("assert"), scope)
 	c.untested(&c.defaults.scorers, in)
@@ -263,20 +263,18 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 		sc.changes = c.defaults.changes
 	}
 	sc.typed, sc.about = typedIn(s.get("vars"), c.defaults.at.get("vars")), s.get("metadata")
-	asserts := s.get("assert")
-	set, alone := c.loneSet(s)
+	asserts, alone := c.asserts(t, s)
 	sc.weighed = alone || c.defaults.threshold != nil || !s.get("threshold").IsZero()
-	if alone {
-		t.block.set("threshold", literal(set.get("threshold").text()), "of the set, in which scores between 0 and 1 count")
-		set.get("metric").differs("not kept: the case itself is the set")
-		for _, part := range []src{set, set.get("type"), set.get("threshold"), set.get("assert"), asserts} {
-			part.ok("as `threshold` and `scorers` of the case")
-		}
-		set.rest(setKeys...)
-		asserts = set.get("assert")
-	}
 	c.assertions(scorers, asserts, sc)
 	c.untested(scorers, s)
+	checked := slices.Clone(asserts.items())
+	all := slices.Clone(scorers.items)
+	if !o.alone {
+		checked, all = append(checked, c.defaults.at.get("assert").items()...), append(all, c.defaults.scorers.items...)
+	}
+	if sc.weighed && len(checked) > 0 && !slices.ContainsFunc(all, element.counts) {
+		o.lost = append(o.lost, "no check has a weight: promptfoo's score is 0, which is below the threshold")
+	}
 	for _, why := range o.lost {
 		scorers.add(c.unscored(why), "TODO: replace this")
 	}
@@ -286,6 +284,28 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	if len(scorers.items) > 0 {
 		t.block.set("scorers", scorers)
 	}
+}
+
+// asserts returns the assertions of a test, or those of its only set, whose threshold becomes that of the case.
+func (c *converter) asserts(t *testCase, s src) (asserts src, alone bool) {
+	asserts = s.get("assert")
+	set, alone := c.loneSet(s)
+	if alone {
+		t.block.set("threshold", literal(set.get("threshold").text()), "of the set, in which scores between 0 and 1 count")
+		set.get("metric").differs("not kept: the case itself is the set")
+		for _, part := range []src{set, set.get("type"), set.get("threshold"), set.get("assert"), asserts} {
+			part.ok("as `threshold` and `scorers` of the case")
+		}
+		set.rest(setKeys...)
+		asserts = set.get("assert")
+	}
+	return asserts, alone
+}
+
+// counts reports whether a threshold counts the score of a scorer.
+func (e element) counts() bool {
+	m, is := e.value.(*mapping)
+	return is && m.get("weight") != literal("0")
 }
 
 // loneSet returns the only assertion of a test, a set with a threshold in which scores between 0 and 1 count.
