@@ -5,7 +5,7 @@ set -euo pipefail
 to="$RUNNER_TEMP/evalrun-$VERSION"
 mkdir -p "$to"
 if [ "$VERSION" = checkout ]; then
-  (cd "$(dirname "$0")/.." && CGO_ENABLED=0 go build -trimpath -o "$to/evalrun" ./cmd/evalrun)
+  (cd "$(dirname "$0")/.." && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -o "$to/evalrun" ./cmd/evalrun)
 else
   system=$(uname -s | tr '[:upper:]' '[:lower:]')
   case "$system" in linux | darwin) ;; *)

@@ -79,23 +79,24 @@ func (p page) block(heading, text string) {
 	case kind == "console":
 		p.console(text)
 	case kind == "go":
-		vet(p.T, p.root, text)
+		compile(p.T, p.root, text)
 	case !slices.Contains([]string{"sh", "json", "yaml", "text"}, kind):
 		p.Errorf("got a block headed %q, want sh, json, yaml or text", heading)
 	}
 }
 
-// vet compiles a file of tests as if it stood in the folder test, which holds no package.
-func vet(t *testing.T, root, code string) {
+// compile compiles a file of tests as if it stood in the folder test, which holds no package.
+func compile(t *testing.T, root, code string) {
 	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "block_test.go")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "test", "block_test.go"): file}})
+	file := filepath.Join(dir, "block.go")
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "test", "block.go"): file}})
 	if err == nil {
 		err = errors.Join(os.WriteFile(file, []byte(code), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	}
 	expect.OK(t, err)
-	cmd := exec.Command("go", "vet", "-trimpath", "-gcflags=all=-dwarf=false", "-overlay", filepath.Join(dir, "overlay.json"), "./test")
+	cmd := exec.Command("go", "build", "-o", os.DevNull, "-trimpath", "-gcflags=all=-dwarf=false",
+		"-overlay", filepath.Join(dir, "overlay.json"), "./test")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s%v\n%s", out, err, code)
