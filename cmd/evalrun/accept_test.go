@@ -91,50 +91,6 @@ defaults: {scorers: [{snapshot: true}]}
 cases: [{name: france, vars: {c: France}}, {name: spain, vars: {c: Spain}}]
 `
 
-const parisMadrid = `{"case":"france","text":"Paris"}` + "\n" + `{"case":"spain","text":"Madrid\nof course"}`
-
-// What is expected and what came instead are both shown, and accepting replaces the file as a whole.
-func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
-	t.Parallel()
-	f := newUserFolder(t, capitalsRun)
-	f.write("expected/s/france/t.p.txt", "Paris, which is a long answer\r\n")
-	f.write("expected/s/spain/t.p.txt", "Madrid\r\nof course\r\n") // the line breaks of an editor are no change
-	f.run(parisMadrid)
-	a := f.all()
-	if len(a.Proposals) != 1 {
-		t.Fatalf("%d proposals, want france alone", len(a.Proposals))
-	}
-	p := a.Proposals[0]
-	if p.Was == nil || *p.Was != "Paris, which is a long answer" || p.Offers[0].Text != "Paris" || p.Offers[0].Expected {
-		t.Errorf("%+v with %+v, want Paris instead of the long answer", p, p.Offers[0])
-	}
-	expect.OK(t, p.Accept(p.Offers[0]))
-	expect.Same(t, "the file", f.tree()["expected/s/france/t.p.txt"], "Paris\n")
-	if left := f.all(); len(left.Proposals) != 0 {
-		t.Errorf("left are %+v, want none", left.Proposals)
-	}
-}
-
-// An expected answer that is replaced keeps its permissions, whatever the umask is.
-func TestAcceptKeepsPermissions(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []fs.FileMode{0o600, 0o664} {
-		f := newUserFolder(t, capitalsRun)
-		f.write("expected/s/france/t.p.txt", "Lyon\n")
-		path := f.at.Join("expected/s/france/t.p.txt")
-		expect.OK(t, os.Chmod(path, mode))
-		f.run(parisMadrid)
-		for _, p := range f.all().Proposals {
-			expect.OK(t, p.Accept(p.Offers[0]))
-		}
-		info, err := os.Stat(path)
-		expect.OK(t, err)
-		if info.Mode() != mode || f.tree()["expected/s/france/t.p.txt"] != "Paris\n" {
-			t.Errorf("the file has %s, want %s and Paris", info.Mode(), mode)
-		}
-	}
-}
-
 // Of repeats the most frequent answer is offered, of equally frequent ones the first, with how many there were.
 func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 	t.Parallel()
