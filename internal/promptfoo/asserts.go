@@ -68,6 +68,9 @@ var setKeys = []string{"assert", "config", "metric", "threshold", "type", "weigh
 
 func (c *converter) assertions(to *sequence, s src, sc *scope) {
 	for _, item := range s.items() {
+		if item.IsNull() && item.path == s.path { // a key without a value
+			break
+		}
 		if !c.fates.spend(1) {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -111,11 +112,17 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 			has[h], c.texts[h] = true, true
 		}
 	}
+	ofDefaults, _ := textsOf(c.defaults.vars.entries)
+	for _, name := range slices.Sorted(maps.Keys(ofDefaults)) {
+		if !has[name] && simple.regexp().MatchString(ofDefaults[name]) { // what it becomes may differ from row to row
+			columns = append(columns, name)
+		}
+	}
 	c.columns, c.tables = append(c.columns, has), append(c.tables, has)
 	extra := c.extraColumns(t)
 	columns = append(columns, extra...)
 	for i, row := range t.rows {
-		cells := map[string]string{}
+		cells := maps.Clone(ofDefaults)
 		for j, h := range t.header {
 			if j < len(row) {
 				cells[h] = row[j]
@@ -127,7 +134,11 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 		}
 		var out []string
 		for _, h := range columns {
-			out = append(out, c.cell(t, i, cells, h))
+			cell := c.cell(t, i, cells, h)
+			if !slices.Contains(extra, h) {
+				cell = filled(h, cell, cells)
+			}
+			out = append(out, cell)
 		}
 		rows = append(rows, out)
 	}

@@ -207,6 +207,7 @@ func (c *converter) test(s src, with *mapping) {
 	title.ok("as the case's name")
 	of := c.resolved(s.get("vars"))
 	vars, matrix := c.variables(of, with, o.whole)
+	o.lost = append(o.lost, c.fillIn(vars, matrix)...)
 	for _, part := range append(of.items(), of.get("$ref")) {
 		if part.why() != nil && !part.IsMapping() {
 			o.lost = append(o.lost, "`vars`: "+part.note())

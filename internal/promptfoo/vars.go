@@ -226,11 +226,78 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 	case !missing && !tags(out):
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
 	case missing && !tags(simple.regexp().ReplaceAllString(text, "")): // promptfoo leaves a value with a missing variable unchanged
-		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")
+		s.differs("other variables are filled in; the braces of one that a test lacks stay, as in promptfoo")
 	default:
 		return c.renderedNow(s, out, vars)
 	}
 	return out
+}
+
+// fillIn fills in other variables in the values of a test's variables and of the defaults, as promptfoo does for each test. lost says
+// which it cannot.
+func (c *converter) fillIn(vars, matrix *mapping) (lost []string) {
+	known, own := textsOf(slices.Concat(c.defaults.vars.entries, vars.entries, matrix.entries))
+	fill := func(name, text string) yamlValue {
+		out := filled(name, text, known)
+		for _, m := range simple.regexp().FindAllStringSubmatch(out, -1) {
+			if _, isText := known[m[1]]; !isText && (own[m[1]] || c.broken[m[1]] && vars.get(name) == nil) {
+				lost = append(lost, fmt.Sprintf("the variable `%s` holds `%s`, which is not one text here: write it out", name, m[1]))
+			}
+		}
+		return textValue(out)
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		switch text := known[name]; {
+		case !simple.regexp().MatchString(text):
+		case vars.get(name) != nil:
+			vars.replace(name, fill(name, text))
+		default:
+			vars.set(name, fill(name, text))
+		}
+	}
+	for _, e := range matrix.entries {
+		list, _ := e.value.(*sequence)
+		for i := range list.items {
+			if text, ok := list.items[i].value.(textValue); ok {
+				list.items[i].value = fill(e.key, string(text))
+			}
+		}
+	}
+	return lost
+}
+
+// textsOf returns the variables that are texts, and which there are. Of one name the last counts.
+func textsOf(vars []keyValue) (texts map[string]string, all map[string]bool) {
+	texts, all = map[string]string{}, map[string]bool{}
+	for _, e := range vars {
+		delete(texts, e.key)
+		switch v := e.value.(type) {
+		case textValue, literal: // a literal is a number or a word
+			texts[e.key] = fmt.Sprint(v)
+		case *mapping, *sequence:
+		}
+		all[e.key] = e.isKey()
+	}
+	return texts, all
+}
+
+// filled fills in the variables that are known, up to five times, as promptfoo does.
+func filled(name, text string, known map[string]string) string {
+	const longest = 1 << 20 // bytes, of values that hold each other
+	for range 5 {
+		out := simple.regexp().ReplaceAllStringFunc(text, func(m string) string {
+			of := simple.regexp().FindStringSubmatch(m)[1]
+			if value, ok := known[of]; ok && of != name {
+				return value
+			}
+			return m
+		})
+		if out == text || len(out) > longest {
+			break
+		}
+		text = out
+	}
+	return text
 }
 
 // contents replaces the names of files by what they hold, as promptfoo does before it fills in variables. lacks is a variable of the
