@@ -276,6 +276,9 @@ func (c *converter) targetArgs() *mapping {
 		if len(t.changes) > 0 {
 			m.set("changes", texts(t.changes...))
 		}
+		if t.response != "" {
+			m.set("response", textValue(t.response))
+		}
 		if as := t.callsAs(); as != "" {
 			m.set("calls", textValue(as))
 		}

@@ -324,11 +324,17 @@ func (c *converter) certificates(block *mapping, s src) {
 }
 
 func (c *converter) rawRequest(block *mapping, s src, https src) (address string, ok bool) {
-	head, body, _ := strings.Cut(strings.ReplaceAll(s.text(), "\r\n", "\n"), "\n\n")
+	text := s.text()
+	if strings.HasPrefix(text, "file://") {
+		text = c.fileText(s, text)
+	}
+	head, body, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
 	first := strings.Fields(lines[0])
-	if len(first) < 2 || strings.HasPrefix(s.text(), "file://") {
-		s.todo("write the request as `url`, `headers` and `body`")
+	if len(first) < 2 {
+		if s.why() == nil {
+			s.todo("write the request as `url`, `headers` and `body`")
+		}
 		return "", false
 	}
 	headers, host := c.rawHeaders(s, lines[1:])
@@ -415,6 +421,9 @@ func (c *converter) responseCode(t *target, s src) {
 		return
 	}
 	t.changes = append(t.changes, file)
+	if strings.HasPrefix(s.text(), "file://") {
+		t.response = file
+	}
 	const note = "the answer is the whole response: scorers see what the code in %s makes of it, judges see the response; " +
 		"write jq in `answer` instead"
 	s.fates.set(s.path, statusDiffers, strings.Replace(note, "%s", file, 1))

@@ -28,6 +28,7 @@ type target struct {
 	system    string
 	json      string          // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
 	changes   []string        // files with transforms of its answer, in order
+	response  string          // the one of them that reads the response itself, if it is a file of the author
 	parses    bool            // promptfoo parses the texts of its body as JSON
 	reports   map[string]bool // keys besides the output that the author's provider may return: latencyMs, cost
 }

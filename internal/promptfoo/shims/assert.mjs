@@ -110,13 +110,15 @@ const guarded = (name, has) => new Proxy(has, {
   },
 });
 
+const ofResponse = (change) => change.startsWith('checks/response') || change === target.response;
+
 async function answer() {
   let output = withCalls(input.answer);
   const changes = [...(target.changes ?? []), ...(args.changes ?? [])];
-  if (gaveObject(output) && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
+  if (gaveObject(output) && !changes.some(ofResponse)) output = structured(output);
   const context = guarded('context', { vars: input.vars, prompt: { raw: promptText(), label: input.arm }, ...(response && { metadata: response.metadata }) });
   for (const ref of changes) {
-    if (ref.startsWith('checks/response')) {
+    if (ofResponse(ref)) {
       const run = await load(ref, ['json', 'text', 'context'], responseBody);
       const made = await run(structured(input.answer), input.answer, context);
       output = made?.output ?? made;
