@@ -273,7 +273,7 @@ func (x *exchange) answered(hidden *wire.Secrets) (*eval.Response, error) {
 	if !wire.IsEvents(data) { // of which nothing is kept as it is
 		data = bytes.Clone(data) // the copy is used again
 	}
-	resp, err := x.in.parse(hidden.OutOfAnswer(data))
+	resp, err := forms[x.in.protocol].parse(hidden.OutOfAnswer(data))
 	if err != nil {
 		return nil, err
 	}

@@ -86,18 +86,25 @@ func guess(below string) eval.ProtocolName {
 	return eval.OpenAI
 }
 
-// parse reads an answer as it came.
-func (in *route) parse(data []byte) (*eval.Response, error) {
-	switch in.protocol {
-	case eval.OpenAI:
-		return openai.ParseBare(data)
-	case eval.Responses:
-		return openai.ParseResponses(data)
-	case eval.Anthropic:
-		return anthropic.ParseResponse(data)
-	case eval.Generative:
-	}
-	return generative.ParseReply(data)
+// forms has what the proxy reads and writes in each protocol.
+var forms = map[eval.ProtocolName]struct {
+	parse   func([]byte) (*eval.Response, error) // an answer as it came
+	list    string                               // the member of a request with the conversation
+	results func(gjson.Result) []eval.CallResult // of tool calls, in an item of the list
+	failure func(status int, words [2]string, why string) any
+}{
+	eval.OpenAI:    {openai.ParseBare, "messages", chatResult, failureOpenAI},
+	eval.Responses: {openai.ParseResponses, "input", responsesResult, failureOpenAI},
+	eval.Anthropic: {anthropic.ParseResponse, "messages", messageResults, func(_ int, words [2]string, why string) any {
+		return map[string]any{"type": "error", "error": map[string]any{"type": words[1], "message": why}}
+	}},
+	eval.Generative: {generative.ParseReply, "contents", contentResults, func(status int, words [2]string, why string) any {
+		return map[string]any{"error": map[string]any{"code": status, "message": why, "status": words[0]}}
+	}},
+}
+
+func failureOpenAI(_ int, words [2]string, why string) any {
+	return map[string]any{"error": map[string]any{"message": why, "type": words[1], "param": nil, "code": "evalrun"}}
 }
 
 // statusWords are the words for statuses in the service's own protocol, and in that of messages.
@@ -121,18 +128,9 @@ func (in *route) fail(w http.ResponseWriter, status int, why string) {
 	if !known {
 		words = [2]string{"UNAVAILABLE", "api_error"}
 	}
-	var body any
-	switch in.protocol {
-	case eval.Anthropic:
-		body = map[string]any{"type": "error", "error": map[string]any{"type": words[1], "message": why}}
-	case eval.Generative:
-		body = map[string]any{"error": map[string]any{"code": status, "message": why, "status": words[0]}}
-	case eval.OpenAI, eval.Responses:
-		body = map[string]any{"error": map[string]any{"message": why, "type": words[1], "param": nil, "code": "evalrun"}}
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the program may have gone
+	_ = json.NewEncoder(w).Encode(forms[in.protocol].failure(status, words, why)) // the program may have gone
 }
 
 // asked is what the body of a request says.
@@ -197,22 +195,13 @@ func tokensOf(body []byte) int {
 
 // results are the results of tool calls that a request sends to the model, if they are in a member of that name.
 func (in *route) results(name string, value gjson.Result) (out []eval.CallResult) {
-	list, read := "messages", chatResult
-	switch in.protocol {
-	case eval.Responses:
-		list, read = "input", responsesResult
-	case eval.Anthropic:
-		read = messageResults
-	case eval.Generative:
-		list, read = "contents", contentResults
-	case eval.OpenAI:
-	}
-	if name != list {
+	of := forms[in.protocol]
+	if name != of.list {
 		return nil
 	}
 	value.ForEach(func(_, one gjson.Result) bool {
 		if one.IsObject() {
-			out = append(out, read(one)...)
+			out = append(out, of.results(one)...)
 		}
 		return true
 	})
