@@ -75,6 +75,13 @@ const (
 	isPassing // an error that another attempt may not have
 )
 
+// count adds 1 to n where one of the flags is set.
+func (f flags) count(of flags, n *int) {
+	if f&of != 0 {
+		*n++
+	}
+}
+
 // trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written, and a hash of others.
 type trialID uint64
 

@@ -69,19 +69,15 @@ func (r Row) Quarantined() (yes bool) {
 }
 
 // SkippedEarly reports whether no trial of the case ran, since the verdict was known.
-func (r Row) SkippedEarly() bool {
-	for e := range r.each {
-		if e.flags&isSkippedEarly == 0 {
-			return false
-		}
-	}
-	return true
-}
+func (r Row) SkippedEarly() bool { return r.all(isSkippedEarly) }
 
 // Unused reports whether nothing of the case counts, since the verdict was known.
-func (r Row) Unused() bool {
+func (r Row) Unused() bool { return r.all(isSkippedEarly | isUnused) }
+
+// all reports whether each trial has one of the flags.
+func (r Row) all(f flags) bool {
 	for e := range r.each {
-		if e.flags&(isSkippedEarly|isUnused) == 0 {
+		if e.flags&f == 0 {
 			return false
 		}
 	}
@@ -128,9 +124,7 @@ func (r Row) Cut() int { return r.flagged(isCut) }
 
 func (r Row) flagged(f flags) (n int) {
 	for e := range r.each {
-		if e.flags&f != 0 {
-			n++
-		}
+		e.flags.count(f, &n)
 	}
 	return n
 }

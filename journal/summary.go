@@ -55,14 +55,9 @@ type IntegrityCounts struct {
 }
 
 func (c *IntegrityCounts) add(f flags) {
-	switch {
-	case f&isClean != 0:
-		c.Clean++
-	case f&isOpen != 0:
-		c.Open++
-	case f&isTainted != 0:
-		c.Tainted++
-	}
+	f.count(isClean, &c.Clean)
+	f.count(isOpen, &c.Open)
+	f.count(isTainted, &c.Tainted)
 }
 
 // Tokens add up the usage of trials.
@@ -231,22 +226,12 @@ func summarize(x *index, run *eval.Run) Summary {
 func (s *Summary) add(r *digest) {
 	s.Counts.Add(r.outcome)
 	s.Tokens.add(tokensOf(r.usage))
-	if r.flags&isSkippedEarly != 0 {
-		s.SkippedEarly++
-	}
-	if r.flags&isPartlyBlocked != 0 {
-		s.PartlyBlocked++
-	}
-	if r.flags&isCut != 0 {
-		s.Cut++
-	}
 	s.Integrity.add(r.flags)
-	if r.flags&isLate != 0 {
-		s.Late++
-	}
-	if r.flags&isLimited != 0 {
-		s.Limited++
-	}
+	r.flags.count(isSkippedEarly, &s.SkippedEarly)
+	r.flags.count(isPartlyBlocked, &s.PartlyBlocked)
+	r.flags.count(isCut, &s.Cut)
+	r.flags.count(isLate, &s.Late)
+	r.flags.count(isLimited, &s.Limited)
 }
 
 func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
@@ -293,9 +278,7 @@ func (t *summaryTally) add(r *digest) {
 	}
 	if r.flags&(isQuarantined|isSkippedEarly|isUnused) == 0 {
 		t.gated.Add(r.outcome)
-		if r.flags&isBlocked != 0 {
-			t.blocked++
-		}
+		r.flags.count(isBlocked, &t.blocked)
 	}
 	t.ofArm(r.arm).add(r)
 }
@@ -318,12 +301,8 @@ func (a *armTally) add(r *digest) {
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.arm.Integrity.add(r.flags)
-	if r.flags&isLate != 0 {
-		a.arm.Late++
-	}
-	if r.flags&isLimited != 0 {
-		a.arm.Limited++
-	}
+	r.flags.count(isLate, &a.arm.Late)
+	r.flags.count(isLimited, &a.arm.Limited)
 	a.counts.Add(r.outcome)
 	a.arm.Tokens.add(tokensOf(r.usage))
 	if r.flags&(isQuarantined|isUnused) != 0 {
