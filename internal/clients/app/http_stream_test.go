@@ -69,6 +69,16 @@ func TestHTTPStreamsJoinToOneText(t *testing.T) {
 			eval.Reading{Answer: `select($event == "say") | .d`, FinishReason: `if $event == "end" then "stop" else null end`, Stream: true},
 			"Hello",
 		},
+		"news of its progress": {
+			events("data: {\"message\":\"searching\"}\n\n", "data: {\"d\":\"Hello\"}\n\n", "data: {\"done\":true,\"error\":\"\"}\n\n"),
+			deltas,
+			"Hello",
+		},
+		"news of its progress, by name": {
+			events("event: step\ndata: {\"message\":\"searching\"}\n\n", "event: say\ndata: {\"d\":\"Hello\"}\n\n"),
+			eval.Reading{Answer: `select($event == "say") | .d`, Stream: true},
+			"Hello",
+		},
 		"the text so far": {
 			events("data: {\"d\":\"He\"}\n\n", "data: {\"d\":\"Hello\"}\n\n", "data: {\"d\":\"Hello\",\"why\":\"stop\"}\n\n"),
 			eval.Reading{Answer: ".d", FinishReason: ".why", Stream: true, Repeats: true},
@@ -136,6 +146,14 @@ func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 		"an error status": {
 			events("event: error\ndata: {\"error\":{\"code\":503,\"message\":\"busy\"}}\n\n"), deltas, 0,
 			eval.KindStatus, "^503: busy$",
+		},
+		"an error as data, beside names": {
+			events("event: say\ndata: {\"d\":\"Hello\"}\n\n", "data: {\"error\":{\"message\":\"down\"}}\n\n"),
+			eval.Reading{Answer: `select($event == "say") | .d`, Stream: true},
+			0, eval.KindApp, "holds an error: .*down",
+		},
+		"an error as data with a code": {
+			events("data: {\"d\":\"Hello\"}\n\n", "data: {\"code\":\"quota\",\"message\":\"down\"}\n\n"), deltas, 0, eval.KindApp, "down",
 		},
 		"an error as data": {events("data: {\"d\":\"Hello\"}\n\n",
 			"data: {\"error\":{\"message\":\"down "+canary+"\"}}\n\n"), deltas, 0, eval.KindApp, `down \[key\]`},

@@ -62,6 +62,15 @@ func (a *assembly) withName(data []byte) []byte {
 	return wire.Object("event", name, "data", json.RawMessage(data))
 }
 
+// saysError reports whether an event without a name for it is an error. A message alone may be about progress.
+func (a *assembly) saysError(event []byte) bool {
+	var f wire.Fields
+	if a.named && wire.Read(event, &f) == nil { // see withName
+		event, f = f["data"], nil
+	}
+	return wire.IsError(event) && (wire.Read(event, &f) != nil || errorOf(f["error"]) != "" || f["code"] != nil)
+}
+
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	data = a.withName(bytes.Clone(data))
 	if !utf8.Valid(data) {
@@ -81,7 +90,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if a.answer == nil {
 		p.texts = []string{string(data)}
 	}
-	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data) {
+	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && a.saysError(data) {
 		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
 	}
 	return a.take(&p)
