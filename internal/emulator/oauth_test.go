@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -35,9 +36,7 @@ func (p person) authorize(change url.Values) *url.URL {
 		"client_id": {oauthClient}, "response_type": {"code"}, "redirect_uri": {"http://127.0.0.1:1/cb"}, "state": {"s"},
 		"scope": {"https://x/auth/cloud-platform"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"},
 	}
-	for k, v := range change {
-		q[k] = v
-	}
+	maps.Copy(q, change)
 	resp, err := p.client.Get(p.server.URL + "/oauth/authorize?" + q.Encode())
 	expect.OK(p, err)
 	resp.Body.Close()
@@ -74,9 +73,7 @@ func (p person) exchange(change url.Values) (int, tokenAnswer, string) {
 		"redirect_uri":  {"http://127.0.0.1:1/cb"},
 		"code_verifier": {verifier},
 	}
-	for k, v := range change {
-		form[k] = v
-	}
+	maps.Copy(form, change)
 	return p.trade(form)
 }
 

@@ -3,6 +3,7 @@ package emulator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -209,9 +210,7 @@ func get(t *testing.T, address string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, address, nil)
 	expect.OK(t, err)
-	for k, v := range header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, header)
 	resp, err := http.DefaultClient.Do(req)
 	expect.OK(t, err)
 	defer resp.Body.Close()

@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -95,9 +96,7 @@ func TestConfigurationsThatGrowAreBounded(t *testing.T) {
 		"nested lists":       {config: head + "tests: " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), want: "max depth"},
 	} {
 		files := map[string]string{"promptfooconfig.yaml": test.config}
-		for file, text := range test.files {
-			files[file] = text
-		}
+		maps.Copy(files, test.files)
 		c, problem := bounded(t, most, files)
 		expect.Contains(t, name, problem, test.want)
 		if made := len(c.cases) + len(c.fates.lines); made > most {

@@ -173,10 +173,8 @@ func isConfig(root yaml.Node) bool {
 		return false
 	}
 	m := root.Map()
-	for _, key := range []string{"prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "redteam"} {
-		if m.Has(key) {
-			return true
-		}
+	if slices.ContainsFunc([]string{"prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "redteam"}, m.Has) {
+		return true
 	}
 	root.Errorf("it has `prompts`, `providers` and `tests`", "this is not a promptfoo configuration: it has none of their keys")
 	return false

@@ -14,8 +14,8 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 	fields := 0
 	var count func(of reflect.Type)
 	count = func(of reflect.Type) {
-		for i := range of.NumField() {
-			if f := of.Field(i); f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[eval.Shard]() {
+		for f := range of.Fields() {
+			if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[eval.Shard]() {
 				count(f.Type)
 			} else {
 				fields++

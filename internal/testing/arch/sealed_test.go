@@ -74,8 +74,8 @@ func kindsOf(t types.Type) []types.Type {
 	if !ok || of.NumMethods() == 0 {
 		return nil
 	}
-	for i := range of.NumMethods() {
-		if !of.Method(i).Exported() {
+	for method := range of.Methods() {
+		if !method.Exported() {
 			return implementing(named.Obj().Pkg().Scope(), of)
 		}
 	}

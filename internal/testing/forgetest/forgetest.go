@@ -125,8 +125,6 @@ func (f *FakeForge) write(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	for k, v := range in {
-		f.notes[id-1][k] = v
-	}
+	maps.Copy(f.notes[id-1], in)
 	_ = json.NewEncoder(w).Encode(f.notes[id-1])
 }
