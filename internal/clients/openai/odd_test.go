@@ -174,7 +174,13 @@ func oddAnswers() map[string]oddAnswer {
 		"one piece instead of a stream": {
 			`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}`, candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
 		},
-		"a byte order mark": {"\xEF\xBB\xBF" + `{"choices":[{"message":{"content":"a"}}]}`, candidate{Text: "a"}},
+		"an error of nothing": {
+			`data: {"choices":[{"delta":{"content":"a"}}],"error":{}}` + "\n\n" +
+				`data: {"choices":[{"delta":{},"finish_reason":"stop"}],"error":false}` + "\n\n",
+			candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
+		},
+		"an error of no words": {`{"choices":[{"message":{"content":"a"}}],"error":""}`, candidate{Text: "a"}},
+		"a byte order mark":    {"\xEF\xBB\xBF" + `{"choices":[{"message":{"content":"a"}}]}`, candidate{Text: "a"}},
 		"null": {
 			`{"id":null,"model":null,"usage":null,"choices":[` +
 				`{"index":null,"message":{"content":"a","tool_calls":null,"refusal":null},"finish_reason":null}]}`,

@@ -344,7 +344,7 @@ func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 		}
 		return nil, err
 	}
-	if HasError(f["error"]) || f.isBareError(answer...) {
+	if f.hasError(answer...) || f.isBareError(answer...) {
 		return nil, ErrorIn(data)
 	}
 	delete(f, "error")

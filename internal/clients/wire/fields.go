@@ -78,6 +78,12 @@ func (f Fields) isBareError(answer ...string) bool {
 	return said && f.hasAny("code", "status", "error_code") || !IsEmpty(f["errors"]) || len(f) == 1 && !IsEmpty(f["detail"])
 }
 
+// hasError reports whether the object has an error. An empty one beside members of answer says that there is none.
+func (f Fields) hasError(answer ...string) bool {
+	raw := f["error"]
+	return HasError(raw) && (!IsEmpty(raw) && string(raw) != "false" || !f.hasAny(answer...))
+}
+
 func (f Fields) hasAny(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := f[name]; return ok })
 }
