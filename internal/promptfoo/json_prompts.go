@@ -1,6 +1,7 @@
 package promptfoo
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -74,6 +75,9 @@ func jsonFile(name string, data []byte) (string, bool) {
 	}
 	return string(n.JSON(nil)), true
 }
+
+// isJSON reports whether a prompt is JSON before it is rendered.
+func (p *prompt) isJSON() bool { return json.Valid([]byte(p.text)) }
 
 // mayBeJSON reports whether a prompt may render to a list or a mapping in JSON.
 func (c *converter) mayBeJSON(p *prompt) bool {

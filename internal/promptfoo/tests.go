@@ -207,12 +207,7 @@ func (c *converter) test(s src, with *mapping) {
 	title.ok("as the case's name")
 	of := c.resolved(s.get("vars"))
 	vars, matrix := c.variables(of, with, o.whole)
-	o.lost = append(o.lost, c.fillIn(vars, matrix)...)
-	for _, part := range append(of.items(), of.get("$ref")) {
-		if part.why() != nil && !part.IsMapping() {
-			o.lost = append(o.lost, "`vars`: "+part.note())
-		}
-	}
+	o.lost = append(o.lost, append(lostVariables(of), c.fillIn(vars, matrix)...)...)
 	for name, text := range map[string]string{prefixVariable: o.prefix, suffixVariable: o.suffix} {
 		if text != "" {
 			vars.set(name, textValue(text))
@@ -237,11 +232,6 @@ func (c *converter) test(s src, with *mapping) {
 			o.lost = append(o.lost, "`threshold`: "+th.note())
 		}
 	}
-	for _, e := range of.entries() {
-		if e.why() != nil { // else the variable of defaultTest would take its place
-			o.lost = append(o.lost, "the variable `"+diag.CleanLine(e.key)+"`: "+e.note())
-		}
-	}
 	if o.repeats > 0 {
 		m.set("repeats", integer(o.repeats))
 	}
@@ -252,6 +242,24 @@ func (c *converter) test(s src, with *mapping) {
 	s.rest(testKeys...)
 	s.ok("as the case")
 	c.cases = append(c.cases, t)
+}
+
+// lostVariables says which variables of a test cannot be imported.
+func lostVariables(of src) (lost []string) {
+	for _, part := range append(of.items(), of.get("$ref")) {
+		if part.why() != nil && !part.IsMapping() {
+			lost = append(lost, "`vars`: "+part.note())
+		}
+	}
+	for _, e := range of.entries() {
+		for _, part := range append(e.items(), e.src) {
+			if part.why() != nil { // else the variable of defaultTest would take its place
+				lost = append(lost, "the variable `"+diag.CleanLine(e.key)+"`: "+part.note())
+				break
+			}
+		}
+	}
+	return lost
 }
 
 func (c *converter) testScorers(t *testCase, s src, o options) {

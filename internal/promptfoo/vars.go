@@ -32,9 +32,14 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 		c.variableFiles(s, vars, has)
 	}
 	known := scalars(c.defaults.at.get("vars"))
+	around, others := textsOf(vars.entries)
 	for _, e := range s.entries() {
-		delete(known, e.key)
+		others[e.key] = true
 	}
+	for name := range others {
+		delete(known, name)
+	}
+	maps.Copy(known, around)
 	maps.Copy(known, scalars(s))
 	for _, e := range s.entries() {
 		if !c.fates.spend(1) {
@@ -240,7 +245,7 @@ func (c *converter) fillIn(vars, matrix *mapping) (lost []string) {
 	fill := func(name, text string) yamlValue {
 		out := filled(name, text, known)
 		for _, m := range simple.regexp().FindAllStringSubmatch(out, -1) {
-			if _, isText := known[m[1]]; !isText && (own[m[1]] || c.broken[m[1]] && vars.get(name) == nil) {
+			if _, isText := known[m[1]]; !isText && (own[m[1]] || c.broken[m[1]]) {
 				lost = append(lost, fmt.Sprintf("the variable `%s` holds `%s`, which is not one text here: write it out", name, m[1]))
 			}
 		}
@@ -337,7 +342,11 @@ func wordsInTags(text string) map[string]bool {
 // renderedNow renders the value of a variable that is a template with more than names of variables, as promptfoo does before prompts
 // that are not JSON.
 func (c *converter) renderedNow(s src, text string, vars map[string]string) string {
-	if slices.ContainsFunc(c.prompts, c.mayBeJSON) {
+	if slices.ContainsFunc(c.prompts, (*prompt).isJSON) {
+		if slices.ContainsFunc(c.prompts, func(p *prompt) bool { return !p.isJSON() }) {
+			s.todo("its value is a template, which promptfoo renders in some of the prompts, and not in JSON: write what it becomes")
+			return text
+		}
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
 		return text
 	}
@@ -364,6 +373,7 @@ func (c *converter) renderedNow(s src, text string, vars map[string]string) stri
 	switch {
 	case err != nil:
 		s.todo("its value is a template in promptfoo, which cannot be rendered here (%s): write what it becomes", err)
+		return text
 	case out == text:
 		s.ok("as a variable")
 	default:
