@@ -153,6 +153,9 @@ func (c *converter) regex(a assertion) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
+	if value == "" {
+		return nil, "the value is empty, which promptfoo refuses too"
+	}
 	out, note, ok := toRE2(value)
 	if !ok {
 		return c.shimmed(a, c.changesOf(a.src, a.in))
@@ -347,6 +350,8 @@ func (c *converter) levenshtein(a assertion) (*scorer, string) {
 	switch {
 	case why != "":
 		return nil, why
+	case value == "" || strings.HasPrefix(string(threshold(a.src, "5")), "-"):
+		return c.shimmed(a, c.changesOf(a.src, a.in))
 	case a.in.weighed:
 		s, why := c.shimmed(a, c.changesOf(a.src, a.in))
 		if s != nil {

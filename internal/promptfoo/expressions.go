@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	unicodeEscape = pattern{expression: `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
+	unicodeEscape = pattern{expression: `\\\\|` +
 		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`}
 	jsGroup = pattern{expression: `\(\?<([A-Za-z_]\w*)>`}
 )
@@ -33,8 +33,9 @@ func toRE2(in string) (out, note string, ok bool) {
 	return out, note, true
 }
 
-// readOtherwise matches what RE2 takes, and JavaScript reads as something else: \p{L} is there the letters p{L}, [] matches nothing.
-var readOtherwise = pattern{expression: `(?:^|[^\\])(?:\\\\)*(?:\\(?:[pPAzQEa]|x\{)|\(\?P<|\[\[:|\[\])`}
+// readOtherwise matches what RE2 takes, and JavaScript reads as something else: \p{L} is there the letters p{L}, \u{9} is nine u, []
+// matches nothing.
+var readOtherwise = pattern{expression: `(?:^|[^\\])(?:\\\\)*(?:\\(?:[pPAzQEa]|[ux]\{)|\(\?P<|\[\[:|\[\])`}
 
 var templateAction = pattern{expression: `\{\{.*?\}\}`}
 
@@ -46,13 +47,11 @@ func convertEscapes(in string) string {
 		case m == `\\`:
 			return m
 		case p[1] != "":
-			return `\x{` + p[1] + `}`
-		case p[2] != "":
-			hi, _ := strconv.ParseUint(p[2], 16, 32)
-			lo, _ := strconv.ParseUint(p[3], 16, 32)
+			hi, _ := strconv.ParseUint(p[1], 16, 32)
+			lo, _ := strconv.ParseUint(p[2], 16, 32)
 			return fmt.Sprintf(`\x{%x}`, 0x10000+(hi-0xd800)<<10+(lo-0xdc00))
 		}
-		return `\x{` + p[4] + `}`
+		return `\x{` + p[3] + `}`
 	})
 	in = strings.NewReplacer(`\\`, `\\`, `[^]`, `[\s\S]`, `\/`, `/`).Replace(in)
 	return whiteSpace.regexp().ReplaceAllStringFunc(in, func(m string) string {

@@ -15,7 +15,7 @@ func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, matches, fails string }{
 		{`^Paris$`, "Paris", "Paris."},
-		{`\u00e9t\u{e9}`, "été", "ete"},
+		{`\u00e9t\u00e9`, "été", "ete"},
 		{`\ud83d\ude00`, "a 😀", "a"},
 		{`[\u4e00-\u9fff]`, "日", "a"},
 		{`(?<year>\d{4})`, "in 2026", "in 26"},
