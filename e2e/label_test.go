@@ -45,10 +45,10 @@ func serveLabels(t *testing.T, dir, who string) *site.Server {
 	return s
 }
 
-// opened is a case of a run in a tab of somebody who labels.
-func opened(t *testing.T, s *site.Server, id, hash string) *tab {
+// opened is a case of the run r in a tab of somebody who labels.
+func opened(t *testing.T, s *site.Server, hash string) *tab {
 	t.Helper()
-	b := openAt(t, s.WithToken(s.URL+"run/"+keys(t, s)[id]+"/"), 1600, 1000, "light")
+	b := openAt(t, s.WithToken(s.URL+"run/"+keys(t, s)["r"]+"/"), 1600, 1000, "light")
 	b.visit(hash, ".label-form")
 	b.until(`[...document.querySelectorAll('.labels')].every(one => one.querySelector('.label-form') !== null)`)
 	return b
@@ -78,7 +78,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	first := bigTrial(0)
 	page := "#/case/" + first.Suite + "/" + strings.ReplaceAll(first.Case, " ", "%20")
 	ada, ben := serveLabels(t, dir, "Ada"), serveLabels(t, dir, "Ben")
-	a := opened(t, ada, "r", page)
+	a := opened(t, ada, page)
 	if got := evaluate[string](a, `location.hash`); strings.Contains(got, "token") {
 		t.Errorf("the address still has the token: %s, want none", got)
 	}
@@ -99,7 +99,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	a.wait(".label-save:focus")
 	labelled(t, dir, first.Suite, "Ada pass b?n")
 
-	b := opened(t, ben, "r", page)
+	b := opened(t, ben, page)
 	b.until(`document.querySelector('.labels').textContent.includes('1 other person')`)
 	if evaluate[bool](b, `document.querySelector('.labels').textContent.includes('Ada')`) {
 		t.Error("what Ada says is shown before Ben has a label of his own, want it hidden")
@@ -204,7 +204,7 @@ func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 	run, trials := decideRun("", "", "")
 	keepOwn(t, dir, "r", run, trials)
 	s := serveLabels(t, dir, "Ada")
-	b := opened(t, s, "r", "#/case/s/case%200?arm=pro%2Fold")
+	b := opened(t, s, "#/case/s/case%200?arm=pro%2Fold")
 	b.do(chromedp.KeyEvent("l"), chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelectorAll('.labels [aria-pressed=true]').length === 1`)
 	rows := func() string { return strings.Join(texts(b, ".line:not(.heads) .case a"), "|") }
@@ -234,7 +234,7 @@ func TestWhoLabelsIsBlind(t *testing.T) {
 	dir := t.TempDir()
 	run, trials := decideRun("", "", "")
 	keepOwn(t, dir, "r", run, trials)
-	b := opened(t, serveLabels(t, dir, "Ada"), "r", "#/case/s/case%200")
+	b := opened(t, serveLabels(t, dir, "Ada"), "#/case/s/case%200")
 	for _, when := range []string{"before", "after"} {
 		const shown = `document.querySelectorAll('.answer').length + ' ' + document.querySelectorAll('.answers [aria-label=Scores], ' +
 			'.answers > article > p .badge, .answers .repeats button[aria-label*=repeat]').length`
@@ -263,7 +263,7 @@ func TestPairsAreLabelledBlind(t *testing.T) {
 			}
 		}
 	})
-	b := opened(t, serveLabels(t, dir, "Ada"), "r", "#/case/s/case%201")
+	b := opened(t, serveLabels(t, dir, "Ada"), "#/case/s/case%201")
 	b.press("s")
 	b.until(`document.querySelectorAll('.half .label-form').length === 2`)
 	shown := func() string { return strings.Join(texts(b, "#main"), " ") }
