@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -20,6 +21,7 @@ type testTable struct {
 	name   string // of the file
 	header []string
 	rows   [][]string
+	lost   map[int]string // why rows have no score
 }
 
 func magic(column string) bool { return strings.HasPrefix(column, "__") }
@@ -75,7 +77,7 @@ func (c *converter) table(name string) (*testTable, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s has no line with the names of its columns", name)
 	}
-	t := &testTable{name: name, header: all[0], rows: all[1:]}
+	t := &testTable{name: name, header: all[0], rows: all[1:], lost: map[int]string{}}
 	if err := c.fillFiles(t); err != nil {
 		return nil, err
 	}
@@ -132,17 +134,36 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 				}
 			}
 		}
+		if strings.TrimSpace(cells["__providerOutput"]) != "" {
+			t.lost[i] = testTODO["providerOutput"]
+		}
 		var out []string
 		for _, h := range columns {
 			cell := c.cell(t, i, cells, h)
 			if !slices.Contains(extra, h) {
-				cell = filled(h, cell, cells)
+				cell = c.filledCell(t, i, h, filled(h, cell, cells), cells)
 			}
 			out = append(out, cell)
 		}
 		rows = append(rows, out)
 	}
 	return rows, columns
+}
+
+// beyondNames reports whether a template has more than names of variables.
+func beyondNames(text string) bool { return anyTag.matches(simple.regexp().ReplaceAllString(text, "")) }
+
+// filledCell renders a cell that has more than names of variables. Where it cannot, the row is unscored.
+func (c *converter) filledCell(t *testTable, row int, column, text string, cells map[string]string) string {
+	if !beyondNames(text) {
+		return text
+	}
+	at := src{c.top.Node, column, t.name, newFates(&secrets{})} // the node stands for the cell: one that is zero has no fate
+	out := c.nested(at, text, cells)
+	if at.why() != nil {
+		t.lost[row] = "the column `" + diag.CleanLine(column) + "`: " + at.note()
+	}
+	return out
 }
 
 // extraColumns returns the columns that replace magic columns, and reports what became of those.
@@ -180,6 +201,9 @@ func (c *converter) extraColumns(t *testTable) (out []string) {
 			f = fate{statusIgnored, "promptfoo has no such column"}
 		}
 		c.fates.add(fateLine{path: t.name + ": " + h, file: t.name, at: 1, fate: f})
+	}
+	if slices.ContainsFunc(t.rows, func(row []string) bool { return slices.ContainsFunc(row, beyondNames) }) {
+		add(scorersColumn) // a cell may leave its row unscored
 	}
 	return out
 }
@@ -237,8 +261,8 @@ func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) s
 		)
 		n++
 	}
-	if strings.TrimSpace(cells["__providerOutput"]) != "" {
-		all.add(c.unscored(testTODO["providerOutput"]))
+	if why := t.lost[row]; why != "" {
+		all.add(c.unscored(why))
 	}
 	if all.empty() && c.defaults.scorers.empty() {
 		all.add(one("expr", textValue("true")))
