@@ -225,6 +225,9 @@ func (c *converter) shimArgs(args *mapping, a assertion, changes []change) {
 	if t := a.get("threshold"); !t.IsZero() {
 		args.set("threshold", literal(t.text()))
 	}
+	if a.in.weighed && !weightless(a.src) {
+		args.set("weighed", literal("true"))
+	}
 	if config := a.get("config"); !config.IsZero() {
 		args.set("config", escapedValue(config))
 		config.ok("as `args.config`")

@@ -210,7 +210,7 @@ func (c *converter) containsJSON(a assertion) (*scorer, string) {
 	if !a.not {
 		return made, ""
 	}
-	none, _ := c.shimmed(assertion{src: src{fates: newFates(c.fates.secrets)}, base: "contains-json", not: true}, nil)
+	none, _ := c.shimmed(assertion{src: src{fates: newFates(c.fates.secrets)}, base: "contains-json", not: true, in: a.in}, nil)
 	return &scorer{
 		kind:  "any",
 		value: listOf([]yamlValue{made.block(), none.block()}),

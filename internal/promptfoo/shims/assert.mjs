@@ -244,7 +244,8 @@ function verdict(result) {
 
 function write({ passed, score, reason }) {
   if (absent !== '') throw new Error(`the check reads ${absent}, which evalrun does not have`);
-  const value = Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : passed ? 1 : 0;
+  let value = Number.isFinite(score) ? score : Number(passed);
+  if (!args.weighed) value = Math.min(1, Math.max(0, value)); // a threshold would count what is cut off: evalrun refuses the score
   process.stdout.write(JSON.stringify({ score: value, passed, reason: String(reason ?? '').slice(0, 10000) }));
 }
 

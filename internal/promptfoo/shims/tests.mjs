@@ -87,7 +87,7 @@ function judgedInShim(base, check, not, given) {
 }
 
 // ofCode returns a scorer that runs code in a shim: a text without templates, or a file that is there; undefined for anything else.
-function ofCode(base, check, not, given) {
+function ofCode(base, check, not, given, weighed) {
   const ending = { javascript: /\.[mc]?[jt]s$/, python: /\.py$/ }[base];
   const { value, config } = check;
   if (!ending || typeof value !== 'string' || value.trim() === '' || /^package:|\{\{|\{%|\{#/.test(value)) return undefined;
@@ -95,6 +95,7 @@ function ofCode(base, check, not, given) {
   if (base === 'python' ? !shimmedPython || (changed && !shimmed) : !shimmed) return undefined;
   const numbers = Object.keys(given).filter((name) => ['number', 'boolean'].includes(typeof given[name]));
   const args = { check: base, not, threshold: check.threshold, config, targets: suite.targets, changes: suite.changes, typed: [...typed, ...numbers] };
+  args.weighed = weighed && weightOf(check.weight) !== 0;
   const command = base === 'python' && !changed ? ['python3', 'shims/assert.py'] : ['node', 'shims/assert.mjs'];
   if (value.startsWith('file://')) {
     const [ref, name] = value.slice('file://'.length).split(':');
@@ -122,7 +123,7 @@ function weightOf(weight) {
   return typeof weight === 'number' && weight >= 0 && weight < Infinity ? weight : NaN;
 }
 
-// weighed: a threshold counts scores, and that of levenshtein must be 0 or 1.
+// weighed: a threshold counts scores, and that of levenshtein must be 0 or 1, that of code between them.
 function scorer(check, given, names, weighed) {
   const kind = check?.type;
   if (typeof kind !== 'string') return unscored('assert', 'an assertion without a type');
@@ -135,7 +136,7 @@ function scorer(check, given, names, weighed) {
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
   }
-  if (Object.keys(check).every((key) => key === 'config' || known.includes(key))) found ??= ofCode(base, check, not, given);
+  if (Object.keys(check).every((key) => key === 'config' || known.includes(key))) found ??= ofCode(base, check, not, given, weighed);
   const weight = weightOf(check.weight);
   if (!found && weight === 0 && isKind(check)) return undefined; // its score was only shown
   found ??= unscored(kind, 'the program that writes the tests makes an assertion that the import does not know');

@@ -118,7 +118,7 @@ def in_shim(base, check, negated, given):
     return {"exec": {"command": ["node", "shims/assert.mjs"], "args": args, "timeout": "1m"}}
 
 
-def of_code(base, check, negated, given):
+def of_code(base, check, negated, given, weighed):
     """Returns a scorer that runs code in a shim: a text without templates, or a file that is there; None for anything else."""
     ending = {"javascript": r"\.[mc]?[jt]s$", "python": r"\.py$"}.get(base)
     value = check.get("value")
@@ -129,6 +129,7 @@ def of_code(base, check, negated, given):
         return None
     numbers = [name for name, one in given.items() if isinstance(one, (int, float))]
     args = {"check": base, "not": negated, "targets": suite["targets"], "changes": suite["changes"], "typed": [*typed, *numbers]}
+    args["weighed"] = weighed and weight_of(check.get("weight")) != 0
     args.update({key: check[key] for key in ("threshold", "config") if check.get(key) is not None})
     command = ["python3", "shims/assert.py"] if base == "python" and not changed else ["node", "shims/assert.mjs"]
     if value.startswith("file://"):
@@ -164,7 +165,7 @@ def weight_of(weight):
 
 
 def scorer(check, given, names, weighed):
-    """Returns a scorer. weighed: a threshold counts scores, and that of levenshtein must be 0 or 1."""
+    """Returns a scorer. weighed: a threshold counts scores, and that of levenshtein must be 0 or 1, that of code between them."""
     kind = check.get("type") if isinstance(check, dict) else None
     if not isinstance(kind, str):
         return unscored("assert", "an assertion without a type")
@@ -178,7 +179,7 @@ def scorer(check, given, names, weighed):
             found = {"not": found}
         found = found or in_shim(base, check, negated, given)
     if check.keys() <= KNOWN | {"config"}:
-        found = found or of_code(base, check, negated, given)
+        found = found or of_code(base, check, negated, given, weighed)
     weight = weight_of(check.get("weight"))
     if not found and weight == 0 and is_kind(check):  # its score was only shown
         return None
