@@ -169,16 +169,52 @@ func parseErrorBody(data []byte) *errorBody {
 	return newErrorBody(outer.Error)
 }
 
-// anyErrorBody reads an error in any form. In one that is not known its words still tell the kind.
-func anyErrorBody(data []byte) (b *errorBody, known bool) {
-	if b = parseErrorBody(data); b != nil {
-		return b, true
+// readInto reads an error in any form. In one that is not known its messages still tell the kind.
+func readInto(e *eval.Error, data []byte) (known bool) {
+	b := parseErrorBody(data)
+	if b != nil {
+		b.fill(e)
+		return true
+	}
+	texts := []string{Excerpt(data)}
+	if json.Valid(data) {
+		texts = messagesIn(data, 6) // as deep as errors, error_chain and message
 	}
 	if b = newErrorBody(data); b == nil {
 		b = &errorBody{}
 	}
-	b.Message = Excerpt(data)
-	return b, false
+	for _, b.Message = range append(texts, "") { // the last one for the words alone
+		if b.fill(e); e.Kind != eval.KindStatus {
+			break
+		}
+	}
+	e.Message = Excerpt(data)
+	return false
+}
+
+// messagesIn returns the messages of an error. Other texts may quote the request, as in a list of details.
+func messagesIn(raw json.RawMessage, depth int) (out []string) {
+	var text string
+	var list []json.RawMessage
+	var f Fields
+	switch {
+	case depth == 0 || Read(raw, &f) != nil && Read(raw, &list) != nil && Read(raw, &text) != nil:
+		return nil
+	case f == nil && list == nil:
+		return []string{text}
+	}
+	if f["detail"] != nil && f["detail"][0] == '[' {
+		delete(f, "detail")
+	}
+	for _, name := range []string{
+		"message", "Message", "msg", "error_msg", "status_msg", "title", "detail", "error", "errors", "error_chain", "base_resp",
+	} {
+		list = append(list, f[name])
+	}
+	for _, one := range list {
+		out = append(out, messagesIn(one, depth-1)...)
+	}
+	return out
 }
 
 // firstElement returns the first element of an array, nil if it is empty, and other values as they are.
@@ -198,8 +234,7 @@ func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
 func statusError(resp *http.Response, data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
-	body, _ := anyErrorBody(data)
-	if body.fill(e); e.Message == "" {
+	if readInto(e, data); e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
 	}
 	classify(e)
@@ -288,8 +323,7 @@ func classify(e *eval.Error) {
 // ErrorIn returns the error in a reply with status 200.
 func ErrorIn(data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus}
-	body, known := anyErrorBody(data)
-	body.fill(e)
+	known := readInto(e, data)
 	classify(e)
 	if e.Message == "" || !known {
 		e.Message = strings.TrimSuffix("the answer holds an error: "+Excerpt(data), ": ")

@@ -174,6 +174,23 @@ var errorBodies = map[string]struct {
 		outcome{eval.KindAuth, 400, false},
 		0, "no",
 	},
+	"a quoted request": {
+		422, `{"detail":[{"type":"string_type","loc":["body","messages",0,"content"],"msg":"Input should be a valid string",` +
+			`"input":"Login failed, what now?"},{"msg":"no","input":"Unauthorized charge"},{"input":"invalid API key, prompt too long"}]}`,
+		outcome{eval.KindStatus, 422, false},
+		0, "Login failed, what now?",
+	},
+	"a quoted request under a code": {
+		400, `{"type":"invalid","status":400,"title":"Bad Request","request":{"input":"insufficient funds","message":"invalid API key"}}`,
+		outcome{eval.KindStatus, 400, false},
+		0, "insufficient funds",
+	},
+	"a key that is wrong, in a list":   {400, `{"errors":[{"code":1,"message":"Unauthorized"}]}`, outcome{eval.KindAuth, 400, false}, 0, "U"},
+	"a key that is wrong, in a detail": {400, `{"id":1,"detail":"invalid API key"}`, outcome{eval.KindAuth, 400, false}, 0, "detail"},
+	"a key that is wrong, in an error of the server": {
+		500, `{"detail":"Authentication Error, no DB"}`, outcome{eval.KindStatus, 500, false}, 0, "no DB",
+	},
+	"a key that is wrong, plainly": {400, "Unauthorized", outcome{eval.KindAuth, 400, false}, 0, "Unauthorized"},
 	"a delay": {
 		429, `{"error":{"message":"slow","details":[{"retryDelay":"46.5s"}]}}`,
 		outcome{eval.KindQuota, 429, false},

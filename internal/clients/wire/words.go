@@ -38,7 +38,7 @@ var (
 		`\b(missing|did ?n['o]t provide|provide a valid) (an |the |a )?(valid )?api[ _-]key\b|` +
 		`\borganization has been (disabled|restricted)\b|\buser location is not supported\b|` +
 		// These stand where a message begins, since one may quote the request.
-		`(^|": ?"|^bad request: )((missing|invalid|malformed)[a-z, -]{0,40} authorization header|authorization header is |` +
+		`^(bad request: )?((missing|invalid|malformed)[a-z, -]{0,40} authorization header|authorization header is |` +
 		`(an? |the )?(access|security|bearer|auth) token [a-z ]{0,30}(invalid|expired)\b|authentication (error|fail)|` +
 		`(unauthorized|unauthenticated)\b|login fail|multiple authentication credentials|this credential is only authorized)`)
 	// saidWait finds how long to wait, as in "try again in 7m12s" and "retry after 60 seconds".
