@@ -175,7 +175,7 @@ func (c *converter) testsFile() {
 	}
 	targets := c.targetArgs()
 	out := new(mapping).set("targets", targets).set("changes", changes).set("names", names).set("vars", &c.defaults.vars)
-	out.set("kinds", kinds)
+	out.set("kinds", kinds).set("broken", texts(slices.Sorted(maps.Keys(c.broken))...))
 	is := map[bool]literal{true: "true", false: "false"}
 	out.set("bare", is[len(c.defaults.scorers.items) == 0]).set("weighed", is[c.defaults.threshold != nil])
 	var code [][]byte

@@ -163,19 +163,33 @@ function tags(metadata) {
   return out;
 }
 
-function variables(given, lost) {
+// variables are those of a test, and those of the defaults that hold others: for each test, promptfoo fills in the first name of each text,
+// five times, and then all. A text stays as it is where one of its variables is missing.
+function variables(own, lost) {
+  const around = { ...suite.vars, ...own };
+  const isText = (name) => Object.hasOwn(around, name) && !isObject(around[name]);
+  for (let n = 0; n < 5; n++) {
+    for (const [name, value] of Object.entries(around)) {
+      if (typeof value === 'string') around[name] = value.replace(/\{\{\s*(\w+)\s*\}\}/, (all, of) => (isText(of) ? textOf(around[of]) : all));
+    }
+  }
+  const held = Object.keys(suite.vars).filter((name) => !Object.hasOwn(own, name) && around[name] !== suite.vars[name]);
   const filled = {};
-  for (const [name, value] of Object.entries(given)) {
-    if (typeof value === 'string' && value.startsWith('file://')) {
+  for (const name of [...held, ...Object.keys(own)]) {
+    const value = around[name];
+    if (typeof own[name] === 'string' && own[name].startsWith('file://')) {
       lost.push(unscored('vars', `promptfoo reads the file of \`${name}\`; read it in the program`));
     }
     if (typeof value === 'function') lost.push(unscored('vars', `\`${name}\` is a function`));
     filled[name] = value === undefined || value === null || typeof value === 'function' ? '' : value;
-    if (typeof value === 'string') filled[name] = rendered(value, given);
-    if (filled[name] === undefined) {
-      lost.push(unscored('vars', `\`${name}\` has a template that the import cannot fill in`));
-      filled[name] = '';
-    }
+    if (typeof value !== 'string') continue;
+    const names = [...value.matchAll(variable)].map((m) => m[1]);
+    const missing = names.filter((one) => !Object.hasOwn(around, one.split('.')[0]));
+    const bad = names.find((one) => (missing.includes(one) ? suite.broken.includes(one.split('.')[0]) : isObject(around[one])));
+    if (bad) lost.push(unscored('vars', `\`${name}\` holds \`${bad}\`, which is not one text here`));
+    const text = rendered(value, around);
+    if (text === undefined) lost.push(unscored('vars', `\`${name}\` has a template that the import cannot fill in`));
+    filled[name] = missing.length > 0 ? value : text ?? '';
   }
   return filled;
 }

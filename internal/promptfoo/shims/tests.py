@@ -210,16 +210,42 @@ READ = {"vars", "assert", "description", "threshold", "metadata", "options"}
 OPTIONS = {"repeat", "disableVarExpansion", "disableDefaultAsserts", "runSerially"}
 
 
-def variables(given, lost):
-    for name, value in given.items():
-        if isinstance(value, str) and value.startswith("file://"):
-            lost.append(unscored("vars", f"promptfoo reads the file of `{name}`; read it in the program"))
+NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def variables(own, lost):
+    """Fills in the variables of a test, and those of the defaults that hold others.
+
+    For each test, promptfoo fills in the first name of each text, five times, and then all. A text stays as it is where one of its
+    variables is missing.
+    """
+    around = {**suite["vars"], **own}
+
+    def first(match):
+        value = around.get(match.group(1))
+        return match.group(0) if match.group(1) not in around or isinstance(value, (dict, list)) else text_of(value)
+
+    for _ in range(5):
+        for name, value in around.items():
+            if isinstance(value, str):
+                around[name] = NAME.sub(first, value, count=1)
     filled = {}
-    for name, value in given.items():
-        filled[name] = "" if value is None else rendered(value, given) if isinstance(value, str) else value
-        if filled[name] is None:
+    for name in [*(one for one in suite["vars"] if one not in own and around[one] != suite["vars"][one]), *own]:
+        value = around[name]
+        if isinstance(own.get(name), str) and own[name].startswith("file://"):
+            lost.append(unscored("vars", f"promptfoo reads the file of `{name}`; read it in the program"))
+        filled[name] = "" if value is None else value
+        if not isinstance(value, str):
+            continue
+        names = VARIABLE.findall(value)
+        missing = [one for one in names if one.split(".")[0] not in around]
+        for one in names:
+            if one.split(".")[0] in suite["broken"] if one in missing else isinstance(around.get(one), (dict, list)):
+                lost.append(unscored("vars", f"`{name}` holds `{one}`, which is not one text here"))
+        text = rendered(value, around)
+        if text is None:
             lost.append(unscored("vars", f"`{name}` has a template that the import cannot fill in"))
-            filled[name] = ""
+        filled[name] = value if missing else text or ""
     return filled
 
 
