@@ -36,6 +36,7 @@ type choice struct {
 // audio is a spoken answer. Its transcript is text of the answer too.
 type audio struct {
 	data, transcript strings.Builder
+	heard            int // bytes of the transcript that are in the text because of it
 	rest             wire.MergedValue
 }
 
@@ -82,11 +83,12 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	delete(f, "delta")
 	c.keep(&c.rest, f)
 	c.forget(name, said)
+	before := c.pieces.Text()
 	calls := !wire.IsEmpty(said["tool_calls"]) || isGiven(said["function_call"])
 	if text, err = c.say(said); err != nil {
 		return text, err
 	}
-	if text && c.deltas && name == "message" {
+	if text && before != "" && c.deltas && name == "message" {
 		return text, wire.SecondReply()
 	}
 	c.deltas = c.deltas || name == "delta" && (text || calls || c.thought != "")
@@ -225,11 +227,12 @@ func (c *choice) hear(m wire.Fields) (text bool, err error) {
 	if err := cmp.Or(m.Take("audio", &f), f.Take("data", &data), f.Take("transcript", &said)); err != nil {
 		return false, err
 	}
-	if c.audio.transcript.Len() == len(c.pieces.Text()) { // else the content is a text, and the transcript the same
-		c.pieces.AddText(said)
-	}
 	c.audio.data.WriteString(data)
 	c.audio.transcript.WriteString(said)
+	if all := c.audio.transcript.String(); !strings.HasPrefix(c.pieces.Text(), all) { // else the content has said it
+		c.pieces.AddText(all[c.audio.heard:])
+		c.audio.heard = len(all)
+	}
 	c.pieces.Grow(len(data))
 	for name, raw := range f {
 		c.audio.rest.Member(name).Set(raw)
@@ -308,8 +311,12 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 func partsOf(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var parts []json.RawMessage
 	if wire.Read(raw, &parts) != nil {
-		var kind struct{ Type string }
-		if wire.Read(raw, &kind) != nil || !slices.Contains([]string{"text", "output_text", "refusal", "thinking"}, kind.Type) {
+		var kind struct {
+			Type          string
+			Text, Summary json.RawMessage
+		}
+		thought := wire.Read(raw, &kind) == nil && kind.Type == "reasoning" && (kind.Text != nil || kind.Summary != nil)
+		if !thought && !slices.Contains([]string{"text", "output_text", "refusal", "thinking"}, kind.Type) {
 			return nil, false
 		}
 		parts = []json.RawMessage{raw}

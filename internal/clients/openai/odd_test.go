@@ -106,6 +106,21 @@ func oddAnswers() map[string]oddAnswer {
 				`{"id":"2","function":{"name":"g","arguments":"{\"b\":2}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
 			done,
 		},
+		"a stream of thoughts that ends with all of the answer": {
+			`data: {"choices":[{"delta":{"reasoning":"so"}}]}` + "\n\n" +
+				`data: {"choices":[{"message":{"reasoning":"so","content":"ab"},"finish_reason":"stop"}]}` + "\n\n",
+			candidate{Text: "ab", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
+				eval.ReasoningPiece{Reasoning: "so"}, eval.TextPiece{Text: "ab"},
+			}},
+		},
+		"a stream of calls that ends with a text": {
+			delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"{}"}}`) +
+				`data: {"choices":[{"message":{"content":"a","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},` +
+				`"finish_reason":"tool_calls"}]}` + "\n\n",
+			candidate{Text: "a", Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: append(
+				calls(call("1", "f", "{}")), eval.TextPiece{Text: "a"},
+			)},
+		},
 		"a call under both names": { // as llama-cpp-python
 			`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"},` +
 				`"tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
@@ -127,6 +142,10 @@ func oddAnswers() map[string]oddAnswer {
 				`{"type":"reasoning","text":" on"},{"type":"text","text":"a"}]}}]}`,
 			candidate{Text: "a", Parts: []eval.Piece{eval.ReasoningPiece{Reasoning: "so on"}, eval.TextPiece{Text: "a"}}},
 		},
+		"a thought as content": {
+			`{"choices":[{"message":{"content":{"type":"reasoning","summary":[{"type":"summary_text","text":"so"}]}}}]}`,
+			candidate{Parts: []eval.Piece{eval.ReasoningPiece{Reasoning: "so"}}},
+		},
 		"a list as content":   {`{"choices":[{"message":{"content":[{"a":1},2]}}]}`, candidate{Text: `[{"a":1},2]`}},
 		"one part as content": {`{"choices":[{"message":{"content":{"type":"text","text":"a"}}}]}`, candidate{Text: "a"}},
 		"a custom tool": {
@@ -145,6 +164,18 @@ func oddAnswers() map[string]oddAnswer {
 		},
 		"speech and the same text": {
 			`{"choices":[{"message":{"content":"Hi","audio":{"id":"a","data":"AAAA","transcript":"Hi"}},"finish_reason":"stop"}]}`, spoken,
+		},
+		"speech after another text": {
+			`{"choices":[{"message":{"content":"Sure:","audio":{"transcript":"Hi there"}}}]}`, candidate{Text: "Sure:Hi there", Parts: []eval.Piece{
+				eval.TextPiece{Text: "Sure:Hi there"}, eval.OtherPiece{Other: json.RawMessage(`{"transcript":"Hi there","type":"audio"}`)},
+			}},
+		},
+		"speech in pieces after a text that begins like it": {
+			`data: {"choices":[{"delta":{"content":"Hi"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"audio":{"transcript":"H"}}}]}` + "\n\n" +
+				`data: {"choices":[{"delta":{"audio":{"transcript":"o"}},"finish_reason":"stop"}]}` + "\n\n",
+			candidate{Text: "HiHo", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
+				eval.TextPiece{Text: "HiHo"}, eval.OtherPiece{Other: json.RawMessage(`{"transcript":"Ho","type":"audio"}`)},
+			}},
 		},
 		"speech in another form": {`{"choices":[{"message":{"content":"Hi","audio":"AAAA"}}]}`, candidate{Text: "Hi"}},
 		"speech in pieces": {
