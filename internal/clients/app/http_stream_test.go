@@ -70,7 +70,10 @@ func TestHTTPStreamsJoinToOneText(t *testing.T) {
 			"Hello",
 		},
 		"news of its progress": {
-			events("data: {\"message\":\"searching\"}\n\n", "data: {\"d\":\"Hello\"}\n\n", "data: {\"done\":true,\"error\":\"\"}\n\n"),
+			events(
+				"data: {\"message\":\"searching\"}\n\n", "data: {\"d\":\"Hello\"}\n\n",
+				"data: {\"status\":200,\"message\":\"fine\"}\n\n", "data: {\"done\":true,\"error\":\"\"}\n\n",
+			),
 			deltas,
 			"Hello",
 		},
@@ -151,6 +154,15 @@ func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 			events("event: say\ndata: {\"d\":\"Hello\"}\n\n", "data: {\"error\":{\"message\":\"down\"}}\n\n"),
 			eval.Reading{Answer: `select($event == "say") | .d`, Stream: true},
 			0, eval.KindApp, "holds an error: .*down",
+		},
+		"an error as data by its type": {
+			events("data: {\"d\":\"Hello\"}\n\n", "data: {\"type\":\"error\",\"message\":\"down\"}\n\n"), deltas, 0, eval.KindApp, "down",
+		},
+		"an error as data by its status": {
+			events("data: {\"d\":\"Hello\"}\n\n", "data: {\"status\":\"Failed\",\"message\":\"down\"}\n\n"), deltas, 0, eval.KindApp, "down",
+		},
+		"an error as data by a number": {
+			events("data: {\"d\":\"Hello\"}\n\n", "data: {\"status\":500,\"message\":\"down\"}\n\n"), deltas, 0, eval.KindApp, "down",
 		},
 		"an error as data with a code": {
 			events("data: {\"d\":\"Hello\"}\n\n", "data: {\"code\":\"quota\",\"message\":\"down\"}\n\n"), deltas, 0, eval.KindApp, "down",

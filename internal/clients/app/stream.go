@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -68,7 +69,16 @@ func (a *assembly) saysError(event []byte) bool {
 	if a.named && wire.Read(event, &f) == nil { // see withName
 		event, f = f["data"], nil
 	}
-	return wire.IsError(event) && (wire.Read(event, &f) != nil || errorOf(f["error"]) != "" || f["code"] != nil)
+	return wire.IsError(event) && (wire.Read(event, &f) != nil || errorOf(f["error"]) != "" || f["code"] != nil || hasFailed(f))
+}
+
+func hasFailed(f wire.Fields) bool {
+	return slices.ContainsFunc([]string{"type", "status", "event"}, func(name string) bool {
+		var word wire.Word
+		_ = wire.Read(f[name], &word) // another type is no word
+		status, _ := strconv.Atoi(string(word))
+		return status >= 400 || slices.Contains([]string{"error", "failed"}, strings.ToLower(string(word)))
+	})
 }
 
 func (a *assembly) Add(data []byte) (text bool, err error) {
