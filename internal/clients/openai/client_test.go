@@ -1,10 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +146,27 @@ func brokenAnswers() map[string]failure {
 			outcome{Kind: eval.KindStatus, Status: 502},
 			"gone",
 		},
+	}
+}
+
+// MiniMax sends errors with status 200 and a code of its own.
+func TestCodesOfMiniMaxTellTheKind(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]outcome{
+		1000: {Kind: eval.KindStatus, Status: 500},
+		1001: {Kind: eval.KindStatus, Status: 504},
+		1002: {Kind: eval.KindQuota},
+		1004: {Kind: eval.KindAuth},
+		1008: {Kind: eval.KindQuota, Permanent: true},
+		1039: {Kind: eval.KindQuota},
+		2013: {Kind: eval.KindStatus, Status: 400},
+		2049: {Kind: eval.KindAuth},
+		2056: {Kind: eval.KindQuota, Permanent: true},
+	} {
+		body := fmt.Sprintf(`{"id":"","choices":null,"base_resp":{"status_code":%d,"status_msg":"oh"}}`, code)
+		_, err := ask(t, &replies.Canned{Status: 200, Body: []byte(body)}, false)
+		e := cmp.Or(eval.AsError(err), &eval.Error{})
+		expect.Same(t, strconv.Itoa(code), outcome{Kind: e.Kind, Status: e.Status, Permanent: e.Retry == eval.RetryNever}, want)
 	}
 }
 

@@ -147,6 +147,8 @@ func TestBareErrorsAreRecognized(t *testing.T) {
 		`{"detail":"oh","id":"1"}`:                                            false,
 		`{"candidates":null,"choices":null,"base_resp":{"status_code":1004}}`: true,
 		`{"candidates":null,"choices":[1],"base_resp":{"status_code":1004}}`:  false,
+		`{"candidates":null,"choices":null,"base_resp":{"status_code":1000}}`: true,
+		`{"candidates":null,"choices":null,"base_resp":{"status_code":4711}}`: false,
 		`{"base_resp":{"status_code":0}}`:                                     false,
 	} {
 		var f Fields

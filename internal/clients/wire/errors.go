@@ -76,6 +76,9 @@ func (b *errorBody) readCode(f Fields) {
 			b.Status = cmp.Or(b.Status, string(code))
 		}
 	}
+	if word := f.minimaxWord(); word != "" {
+		b.Words = append(b.Words, word)
+	}
 	var metadata struct {
 		Raw     string  `json:"raw"`
 		Flagged *string `json:"flagged_input"`

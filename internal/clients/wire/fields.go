@@ -63,9 +63,7 @@ func target(pairs []any, name []byte) any {
 // isBareError reports whether the object is an error without an `error` member around it, as some servers
 // send it. Such an object has members of an error, and none of answer, or a list of errors.
 func (f Fields) isBareError(answer ...string) bool {
-	var base Fields
-	var code LenientInt
-	if Read(f["base_resp"], &base) == nil && base.TakeCount(&code, "status_code") && code != 0 && IsEmpty(f["choices"]) { // MiniMax
+	if f.minimaxWord() != "" && IsEmpty(f["choices"]) {
 		return true
 	}
 	if f.hasAny(answer...) {

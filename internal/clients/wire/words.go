@@ -20,6 +20,24 @@ var statusOf = map[string]int{
 	"overloaded_error": 529,
 }
 
+// minimaxWords has words for the codes that MiniMax documents, which come with status 200 and no choices.
+var minimaxWords = map[LenientInt]string{
+	1000: "server_error", 1001: "request_timeout", 1024: "server_error", 1033: "server_error",
+	1002: "too_many_requests", 1039: "too_many_requests", 1041: "too_many_requests", 2045: "too_many_requests",
+	1004: "auth_error", 2049: "auth_error", 1008: "insufficient_balance",
+	2056: "billing_hard_limit_reached", // until the next window of five hours
+	1026: "invalid_request_error", 1027: "invalid_request_error", 1042: "invalid_request_error", 2013: "invalid_request_error",
+}
+
+// minimaxWord returns "" for codes that are not known, too.
+func (f Fields) minimaxWord() string {
+	var base struct {
+		Code LenientInt `json:"status_code"`
+	}
+	_ = Read(f["base_resp"], &base) // another type has no code
+	return minimaxWords[base.Code]
+}
+
 var (
 	spentPhrase = pattern(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`)
