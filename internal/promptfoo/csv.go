@@ -21,7 +21,8 @@ type testTable struct {
 	name   string // of the file
 	header []string
 	rows   [][]string
-	lost   map[int]string // why rows have no score
+	lost   map[int]string  // why rows have no score
+	around map[string]bool // variables of the defaults
 }
 
 func magic(column string) bool { return strings.HasPrefix(column, "__") }
@@ -114,14 +115,15 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 			has[h], c.texts[h] = true, true
 		}
 	}
-	ofDefaults, _ := textsOf(c.defaults.vars.entries)
+	ofDefaults, all := textsOf(c.defaults.vars.entries)
+	t.around = all
 	for _, name := range slices.Sorted(maps.Keys(ofDefaults)) {
 		if !has[name] && simple.regexp().MatchString(ofDefaults[name]) { // what it becomes may differ from row to row
 			columns = append(columns, name)
 		}
 	}
 	c.columns, c.tables = append(c.columns, has), append(c.tables, has)
-	extra := c.extraColumns(t)
+	extra := c.extraColumns(t, c.mayLose(t, has, ofDefaults))
 	columns = append(columns, extra...)
 	for i, row := range t.rows {
 		cells := maps.Clone(ofDefaults)
@@ -153,8 +155,12 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 // beyondNames reports whether a template has more than names of variables.
 func beyondNames(text string) bool { return anyTag.matches(simple.regexp().ReplaceAllString(text, "")) }
 
-// filledCell renders a cell that has more than names of variables. Where it cannot, the row is unscored.
+// filledCell renders a cell that has more than names of variables. Where it cannot, the row is unscored; so it is with the name of what
+// is not one text.
 func (c *converter) filledCell(t *testTable, row int, column, text string, cells map[string]string) string {
+	if why := c.notText(text, cells, t.around); why != "" {
+		t.lost[row] = "the column `" + diag.CleanLine(column) + "` " + why
+	}
 	if !beyondNames(text) {
 		return text
 	}
@@ -167,7 +173,7 @@ func (c *converter) filledCell(t *testTable, row int, column, text string, cells
 }
 
 // extraColumns returns the columns that replace magic columns, and reports what became of those.
-func (c *converter) extraColumns(t *testTable) (out []string) {
+func (c *converter) extraColumns(t *testTable, mayLose bool) (out []string) {
 	add := func(column string) {
 		if !slices.Contains(out, column) {
 			out = append(out, column)
@@ -202,10 +208,21 @@ func (c *converter) extraColumns(t *testTable) (out []string) {
 		}
 		c.fates.add(fateLine{path: t.name + ": " + h, file: t.name, at: 1, fate: f})
 	}
-	if slices.ContainsFunc(t.rows, func(row []string) bool { return slices.ContainsFunc(row, beyondNames) }) {
-		add(scorersColumn) // a cell may leave its row unscored
+	if mayLose {
+		add(scorersColumn)
 	}
 	return out
+}
+
+// mayLose reports whether a cell may leave its row unscored: one that has more than names, or the name of what is not one text.
+func (c *converter) mayLose(t *testTable, has map[string]bool, ofDefaults map[string]string) bool {
+	known := maps.Clone(ofDefaults)
+	for h := range has {
+		known[h] = ""
+	}
+	loses := func(cell string) bool { return beyondNames(cell) || c.notText(cell, known, t.around) != "" }
+	inRow := func(row []string) bool { return slices.ContainsFunc(row, loses) }
+	return slices.ContainsFunc(t.rows, inRow) || slices.ContainsFunc(slices.Collect(maps.Values(ofDefaults)), loses)
 }
 
 var affixColumns = map[string]string{"__prefix": prefixVariable, "__suffix": suffixVariable}

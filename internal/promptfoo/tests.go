@@ -207,7 +207,7 @@ func (c *converter) test(s src, with *mapping) {
 	title.ok("as the case's name")
 	of := c.resolved(s.get("vars"))
 	vars, matrix := c.variables(of, with, o.whole)
-	o.lost = append(o.lost, append(lostVariables(of), c.fillIn(vars, matrix)...)...)
+	o.lost = append(o.lost, append(lostVariables(of, src{}), c.fillIn(vars, matrix)...)...)
 	for name, text := range map[string]string{prefixVariable: o.prefix, suffixVariable: o.suffix} {
 		if text != "" {
 			vars.set(name, textValue(text))
@@ -244,8 +244,8 @@ func (c *converter) test(s src, with *mapping) {
 	c.cases = append(c.cases, t)
 }
 
-// lostVariables says which variables of a test cannot be imported.
-func lostVariables(of src) (lost []string) {
+// lostVariables says which variables of a test cannot be imported. Those in over win.
+func lostVariables(of, over src) (lost []string) {
 	for _, part := range append(of.items(), of.get("$ref")) {
 		if part.why() != nil && !part.IsMapping() {
 			lost = append(lost, "`vars`: "+part.note())
@@ -253,7 +253,7 @@ func lostVariables(of src) (lost []string) {
 	}
 	for _, e := range of.entries() {
 		for _, part := range append(e.items(), e.src) {
-			if part.why() != nil { // else the variable of defaultTest would take its place
+			if part.why() != nil && over.get(e.key).IsZero() { // else the variable of defaultTest would take its place
 				lost = append(lost, "the variable `"+diag.CleanLine(e.key)+"`: "+part.note())
 				break
 			}
@@ -523,10 +523,13 @@ func (c *converter) scenarios(s src) {
 			return // Read reports it
 		}
 		for _, data := range configs {
-			with, _ := c.variables(data.get("vars"), nil, true)
+			of := c.resolved(data.get("vars"))
+			with, _ := c.variables(of, nil, true)
 			c.columns = c.columns[:len(c.columns)-1] // a scenario is not a case
 			c.scenario(data)
+			ofAll := c.ofScenario
 			for _, test := range tests {
+				c.ofScenario = slices.Concat(ofAll, lostVariables(of, c.resolved(test.get("vars"))))
 				if c.test(test, with); !c.fates.spend(1) {
 					return
 				}

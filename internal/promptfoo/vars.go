@@ -244,10 +244,8 @@ func (c *converter) fillIn(vars, matrix *mapping) (lost []string) {
 	known, own := textsOf(slices.Concat(c.defaults.vars.entries, vars.entries, matrix.entries))
 	fill := func(name, text string) yamlValue {
 		out := filled(name, text, known)
-		for _, m := range simple.regexp().FindAllStringSubmatch(out, -1) {
-			if _, isText := known[m[1]]; !isText && (own[m[1]] || c.broken[m[1]]) {
-				lost = append(lost, fmt.Sprintf("the variable `%s` holds `%s`, which is not one text here: write it out", name, m[1]))
-			}
+		if why := c.notText(out, known, own); why != "" {
+			lost = append(lost, fmt.Sprintf("the variable `%s` %s", name, why))
 		}
 		return textValue(out)
 	}
@@ -269,6 +267,16 @@ func (c *converter) fillIn(vars, matrix *mapping) (lost []string) {
 		}
 	}
 	return lost
+}
+
+// notText says which variable a text still holds that is not one text; "" for none.
+func (c *converter) notText(text string, known map[string]string, all map[string]bool) string {
+	for _, m := range simple.regexp().FindAllStringSubmatch(text, -1) {
+		if _, isText := known[m[1]]; !isText && (all[m[1]] || c.broken[m[1]]) {
+			return fmt.Sprintf("holds `%s`, which is not one text here: write it out", m[1])
+		}
+	}
+	return ""
 }
 
 // textsOf returns the variables that are texts, and which there are. Of one name the last counts.
