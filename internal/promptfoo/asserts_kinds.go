@@ -225,7 +225,7 @@ func (c *converter) shimArgs(args *mapping, a assertion, changes []change) {
 	if t := a.get("threshold"); !t.IsZero() {
 		args.set("threshold", literal(t.text()))
 	}
-	if a.in.weighed && !weightless(a.src) {
+	if a.in.weighed && !weightless(a.src) && (a.in.share == nil || *a.in.share > 0) {
 		args.set("weighed", literal("true"))
 	}
 	if config := a.get("config"); !config.IsZero() {

@@ -281,6 +281,7 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	if !o.alone {
 		checked, all = append(checked, c.defaults.at.get("assert").items()...), append(all, c.defaults.scorers.items...)
 	}
+	checked = slices.DeleteFunc(checked, src.IsNull) // a key without a value
 	if sc.weighed && len(checked) > 0 && !slices.ContainsFunc(all, element.counts) {
 		o.lost = append(o.lost, "no check has a weight: promptfoo's score is 0, which is below the threshold")
 	}
