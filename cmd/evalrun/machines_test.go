@@ -98,9 +98,10 @@ func TestShardsOnKubernetesShareALedger(t *testing.T) {
 		expect.OK(t, cmd.Start())
 		running = append(running, cmd)
 	}
-	for service.calls() < trials/6 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	until(t, "a trial of the pod that is killed", func() bool {
+		lines, _ := os.ReadFile(filepath.Join(p.dir, "runs", "first", "shard-2", "run.jsonl")) // not there yet
+		return strings.Contains(string(lines), `{"type":"trial"`)
+	})
 	expect.OK(t, running[1].Process.Kill())
 	_ = running[1].Wait()
 	second := p.pod(jobs, "JOB_COMPLETION_INDEX=1")

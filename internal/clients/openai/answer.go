@@ -59,6 +59,7 @@ type assembly struct {
 type chunk struct {
 	number int
 	id     wire.Word
+	closes bool // it has the usage, or is a chat completion of its own: a message in it may repeat all of the answer
 }
 
 func newAssembly(call *eval.Call) *assembly {
@@ -129,6 +130,7 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	if usage != nil {
 		a.usage = cmp.Or(readUsage(usage), a.usage)
 	}
+	a.chunk.closes = usage != nil || string(f["object"]) == `"chat.completion"`
 	delete(f, "object") // constant
 	for _, name := range padding {
 		delete(f, name)
@@ -179,7 +181,7 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	if a.whole {
 		c.raw = raw
 	}
-	if text, err = c.add(f); err != nil {
+	if text, err = c.add(f, a.chunk.closes); err != nil {
 		return text, err
 	}
 	return text, c.follow(a.chunk, text)

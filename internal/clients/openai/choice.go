@@ -65,7 +65,7 @@ func (c *choice) isOld(f wire.Fields, name string) bool {
 	return c.raw != nil && c.reason == "stop" || !wire.IsEmpty(f["text"])
 }
 
-func (c *choice) add(f wire.Fields) (text bool, err error) {
+func (c *choice) add(f wire.Fields, closes bool) (text bool, err error) {
 	var reason wire.Word
 	var said wire.Fields
 	if err := f.Take("finish_reason", &reason); err != nil {
@@ -82,7 +82,9 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	delete(f, "message")
 	delete(f, "delta")
 	c.keep(&c.rest, f)
-	c.forget(name, said)
+	if c.deltas && name == "message" {
+		c.forget(said, closes)
+	}
 	before := c.pieces.Text()
 	calls := !wire.IsEmpty(said["tool_calls"]) || isGiven(said["function_call"])
 	if text, err = c.say(said); err != nil {
@@ -95,13 +97,11 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
 }
 
-// forget removes from a message what the deltas before it said, since some servers end a stream with all of the answer.
-func (c *choice) forget(name string, said wire.Fields) {
-	if !c.deltas || name != "message" {
-		return
-	}
+// forget removes from a message what the deltas before it said, since some servers close a stream with all of the answer. The same text
+// elsewhere is a second reply.
+func (c *choice) forget(said wire.Fields, closes bool) {
 	var text string
-	if wire.Read(said["content"], &text) == nil && text == c.pieces.Text() {
+	if closes && wire.Read(said["content"], &text) == nil && text == c.pieces.Text() {
 		delete(said, "content")
 	}
 	if c.thought != "" {

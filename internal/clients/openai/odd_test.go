@@ -94,7 +94,7 @@ func oddAnswers() map[string]oddAnswer {
 		"a stream that ends with all of the answer": { // as MiniMax
 			`data: {"choices":[{"delta":{"reasoning":"so"}}]}` + "\n\n" +
 				`data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"b"}}]}` + "\n\n" +
-				`data: {"choices":[{"message":{"content":"ab","reasoning":"so"},"finish_reason":"stop"}]}` + "\n\n",
+				`data: {"object":"chat.completion","choices":[{"message":{"content":"ab","reasoning":"so"},"finish_reason":"stop"}]}` + "\n\n",
 			candidate{Text: "ab", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
 				eval.ReasoningPiece{Reasoning: "so"}, eval.TextPiece{Text: "ab"},
 			}},
