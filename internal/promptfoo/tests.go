@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 type testCase struct {
@@ -78,11 +79,40 @@ func (c *converter) readDefaults(s src) {
 	in.ok("as `defaults`")
 }
 
-// someThreshold reports whether a test may have a threshold: one of a scenario or in another file may.
+// someThreshold reports whether a test may have a threshold, also one of a scenario or in another file.
 func (c *converter) someThreshold() bool {
-	tests := c.top.get("tests")
-	return !c.top.get("scenarios").IsZero() || tests.IsScalar() ||
-		slices.ContainsFunc(tests.items(), func(t src) bool { return !t.IsMapping() || !t.get("threshold").IsZero() })
+	return c.thresholdIn(c.top.get("tests"), true) || slices.ContainsFunc(c.top.get("scenarios").items(), func(s src) bool {
+		return s.IsScalar() || c.thresholdIn(c.resolved(s).get("tests"), true)
+	})
+}
+
+// thresholdIn reports whether one of several tests may have a threshold. Without open, one in a file may.
+func (c *converter) thresholdIn(tests src, open bool) bool {
+	return slices.ContainsFunc(tests.items(), func(t src) bool {
+		if t.IsScalar() {
+			return !open || c.thresholdInFile(t.text())
+		}
+		t = c.resolved(t)
+		return !t.IsMapping() || !t.get("threshold").IsZero() || !t.get("path").IsZero()
+	})
+}
+
+func (c *converter) thresholdInFile(ref string) bool {
+	files, err := c.source.match(ref)
+	return err != nil || slices.ContainsFunc(files, func(file string) bool {
+		_, data, err := c.source.readText(file)
+		if err != nil {
+			return true
+		}
+		switch path.Ext(file) {
+		case ".csv", ".tsv", ".jsonl", ".ndjson":
+			return strings.Contains(string(data), "threshold")
+		case ".yaml", ".yml", ".json":
+			n, ok := yaml.Parse(file, data, new(diagList))
+			return !ok || c.thresholdIn(src{n, "", file, newFates(&secrets{})}, false)
+		}
+		return true // a program
+	})
 }
 
 func (c *converter) defaultOptions(s src) {
