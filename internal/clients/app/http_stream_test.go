@@ -72,7 +72,8 @@ func TestHTTPStreamsJoinToOneText(t *testing.T) {
 		"news of its progress": {
 			events(
 				"data: {\"message\":\"searching\"}\n\n", "data: {\"d\":\"Hello\"}\n\n",
-				"data: {\"status\":200,\"message\":\"fine\"}\n\n", "data: {\"done\":true,\"error\":\"\"}\n\n",
+				"data: {\"status\":200,\"message\":\"fine\"}\n\n",
+				"data: {\"event\":512,\"message\":\"searching\"}\n\n", "data: {\"done\":true,\"error\":\"\"}\n\n",
 			),
 			deltas,
 			"Hello",

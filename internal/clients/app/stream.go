@@ -76,8 +76,8 @@ func hasFailed(f wire.Fields) bool {
 	return slices.ContainsFunc([]string{"type", "status", "event"}, func(name string) bool {
 		var word wire.Word
 		_ = wire.Read(f[name], &word) // another type is no word
-		status, _ := strconv.Atoi(string(word))
-		return status >= 400 || slices.Contains([]string{"error", "failed"}, strings.ToLower(string(word)))
+		number, _ := strconv.Atoi(string(word))
+		return name == "status" && number >= 400 || slices.Contains([]string{"error", "failed"}, strings.ToLower(string(word)))
 	})
 }
 

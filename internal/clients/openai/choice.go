@@ -229,7 +229,11 @@ func (c *choice) hear(m wire.Fields) (text bool, err error) {
 	}
 	c.audio.data.WriteString(data)
 	c.audio.transcript.WriteString(said)
-	if all := c.audio.transcript.String(); !strings.HasPrefix(c.pieces.Text(), all) { // else the content has said it
+	all, written := c.audio.transcript.String(), c.pieces.Text()
+	if c.audio.heard == 0 && strings.HasPrefix(all, written) {
+		c.audio.heard = len(written) // the content has said its beginning
+	}
+	if !strings.HasPrefix(written, all) { // else the content has said it
 		c.pieces.AddText(all[c.audio.heard:])
 		c.audio.heard = len(all)
 	}

@@ -170,6 +170,11 @@ func oddAnswers() map[string]oddAnswer {
 				eval.TextPiece{Text: "Sure:Hi there"}, eval.OtherPiece{Other: json.RawMessage(`{"transcript":"Hi there","type":"audio"}`)},
 			}},
 		},
+		"speech that goes on after the text": {
+			`{"choices":[{"message":{"content":"Hi","audio":{"transcript":"Hi there"}}}]}`, candidate{Text: "Hi there", Parts: []eval.Piece{
+				eval.TextPiece{Text: "Hi there"}, eval.OtherPiece{Other: json.RawMessage(`{"transcript":"Hi there","type":"audio"}`)},
+			}},
+		},
 		"speech in pieces after a text that begins like it": {
 			`data: {"choices":[{"delta":{"content":"Hi"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"audio":{"transcript":"H"}}}]}` + "\n\n" +
 				`data: {"choices":[{"delta":{"audio":{"transcript":"o"}},"finish_reason":"stop"}]}` + "\n\n",

@@ -173,7 +173,7 @@ function variables(own, lost) {
       if (typeof value === 'string') around[name] = value.replace(/\{\{\s*(\w+)\s*\}\}/, (all, of) => (isText(of) ? textOf(around[of]) : all));
     }
   }
-  const held = Object.keys(suite.vars).filter((name) => !Object.hasOwn(own, name) && around[name] !== suite.vars[name]);
+  const held = Object.keys(suite.vars).filter((name) => !Object.hasOwn(own, name) && (around[name] !== suite.vars[name] || String(around[name]).search(variable) >= 0));
   const filled = {};
   for (const name of [...held, ...Object.keys(own)]) {
     const value = around[name];

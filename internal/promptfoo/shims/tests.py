@@ -230,7 +230,8 @@ def variables(own, lost):
             if isinstance(value, str):
                 around[name] = NAME.sub(first, value, count=1)
     filled = {}
-    for name in [*(one for one in suite["vars"] if one not in own and around[one] != suite["vars"][one]), *own]:
+    held = [one for one in suite["vars"] if one not in own and (around[one] != suite["vars"][one] or VARIABLE.search(str(around[one])))]
+    for name in [*held, *own]:
         value = around[name]
         if isinstance(own.get(name), str) and own[name].startswith("file://"):
             lost.append(unscored("vars", f"promptfoo reads the file of `{name}`; read it in the program"))
