@@ -82,7 +82,8 @@ func (c *choice) add(f wire.Fields, closes bool) (text bool, err error) {
 	delete(f, "message")
 	delete(f, "delta")
 	c.keep(&c.rest, f)
-	if c.deltas && name == "message" {
+	again := c.deltas && name == "message"
+	if again {
 		c.forget(said, closes)
 	}
 	before := c.pieces.Text()
@@ -90,11 +91,12 @@ func (c *choice) add(f wire.Fields, closes bool) (text bool, err error) {
 	if text, err = c.say(said); err != nil {
 		return text, err
 	}
-	if text && before != "" && c.deltas && name == "message" {
+	if again && text && before != "" {
 		return text, wire.SecondReply()
 	}
-	c.deltas = c.deltas || name == "delta" && (text || calls || c.thought != "")
-	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
+	spoke := text || calls
+	c.deltas = c.deltas || name == "delta" && (spoke || c.thought != "")
+	return text, c.ending.Add(spoke, reason != "", len(c.pieces.Text()))
 }
 
 // forget removes from a message what the deltas before it said, since some servers close a stream with all of the answer. The same text
